@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * NumPy .npy files: one array as a trace with the single entry "array".
+ */
+#ifndef TXD_FORMATS_NPY_H
+#define TXD_FORMATS_NPY_H
+
+#include "base/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Format versions 1.0 to 3.0, little endian, C order, f8 f4 f2 i8 i4 u1; anything
+ * else is ERR_UNSUPPORTED saying what was found; a malformed file is ERR_FORMAT. */
+txd_status txd_npy_open(txd_trace **out, const char *path);
+
+/* The same over bytes in memory, which must outlive the trace (fuzzing, tests). */
+txd_status txd_npy_parse(txd_trace **out, const char *name, const void *bytes,
+                         size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
