@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * suite.h: the frame of every unit test program. A file holds tests written with
+ * Check and ends with one line that lists them:
+ *
+ *     START_TEST(causality_fails_when_mask_is_off_by_one)
+ *     {
+ *         ck_assert_int_eq(1, 1);
+ *     }
+ *     END_TEST
+ *
+ *     TEST_MAIN(causality_fails_when_mask_is_off_by_one)
+ *
+ * The program prints TAP, and runs the tests named as arguments, or all. Each test
+ * is a process of its own (unless CK_FORK=no). Nothing in main may start OpenMP.
+ */
+#ifndef TXD_TESTS_SUITE_H
+#define TXD_TESTS_SUITE_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TEST_MAIN(...)                                                                 \
+    int main(int argc, char **argv)                                                    \
+    {                                                                                  \
+        const TTest *const tests[] = {__VA_ARGS__};                                    \
+        return test_main(argc, argv, tests, sizeof tests / sizeof *tests);             \
+    }
+
+int test_main(int argc, char **argv, const TTest *const *tests, size_t count);
+
+/* Ends the running test as skipped. Only in the body of the test itself. */
+#define test_skip(reason)                                                              \
+    do {                                                                               \
+        test_note_skip(reason);                                                        \
+        return;                                                                        \
+    } while (0)
+
+void test_note_skip(const char *reason);
+
+/* The reason to give when test_model() returns NULL: such skips are counted. */
+#define TEST_NO_MODEL "no model data"
+
+/*
+ * All strings below are valid until the test ends and need no free.
+ *
+ * test_scratch: a folder of the running test alone, removed afterwards.
+ * test_file:    a path in it.
+ * test_source:  a path in the source tree.
+ * test_model:   a path below the folder of real models, NULL if it is not there.
+ * test_program: the built txdiag, NULL if this build has none.
+ */
+const char *test_scratch(void);
+const char *test_file(const char *name);
+const char *test_source(const char *path);
+const char *test_model(const char *path);
+const char *test_program(void);
+
+#endif
