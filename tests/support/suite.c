@@ -104,16 +104,12 @@ static int remove_entry(const char *path, const struct stat *info, int kind,
     return remove(path);
 }
 
-static void print_message(const TestResult *result)
+static void print_message(TestResult *result)
 {
-    printf("# %s:%d: ", tr_lfile(result) ? tr_lfile(result) : "?", tr_lno(result));
-    for (const char *c = tr_msg(result) ? tr_msg(result) : ""; *c; c++) {
-        putchar(*c);
-        if (*c == '\n') {
-            fputs("# ", stdout);
-        }
-    }
-    putchar('\n');
+    const char *file = tr_lfile(result);
+    const char *message = tr_msg(result);
+    fprintf(stderr, "%s: %s:%d: %s\n", running, file ? file : "?", tr_lno(result),
+            message ? message : "");
 }
 
 static SRunner *runner_create(const TTest *test)
