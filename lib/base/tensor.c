@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sizes, shapes and conversions. Every pair of dtypes goes through one of two wide
+ * forms, double for the floating ones and int64 for the integers, in short pieces
+ * that stay in the cache. Pieces are copied bytewise: mapped files need not be
+ * aligned. Rounding to 16 bits happens once: the step to float rounds to odd.
+ */
+#include "base/tensor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/half.h"
+
+#define PIECE 256
+
+typedef union piece {
+    double f64[PIECE];
+    float f32[PIECE];
+    uint16_t b16[PIECE];
+    int64_t i64[PIECE];
+    int32_t i32[PIECE];
+    uint8_t u8[PIECE];
+} piece;
+
+static bool is_integer(txd_dtype dtype)
+{
+    return dtype == TXD_I64 || dtype == TXD_I32 || dtype == TXD_U8;
+}
+
+/* To float, inexact results to the neighbour with an odd last bit: a later rounding
+ * to fewer bits is then as if done at once (Boldo and Melquiond 2008). */
+static float to_odd(double value)
+{
+    float rounded = (float)value;
+    uint32_t bits;
+
+    if (isnan(value) || isinf(rounded) || (double)rounded == value)
+        return rounded;
+    memcpy(&bits, &rounded, sizeof bits);
+    if (bits & 1)
+        return rounded;
+    if (fabs((double)rounded) > fabs(value))
+        bits--;
+    else
+        bits++;
+    /* From zero the neighbour is the smallest subnormal of the value's sign, which
+     * bits++ gives, since a signed zero keeps that sign. */
+    memcpy(&rounded, &bits, sizeof rounded);
+    return rounded;
+}
+
+/* The same from int64: 52 bits and a sticky one, exact in double. */
+static float integer_to_odd(int64_t value)
+{
+    int64_t low = value & 0x7ff;
+
+    if (value > -((int64_t)1 << 52) && value < (int64_t)1 << 52)
+        return to_odd((double)value);
+    return to_odd((double)(value - low) + (low ? 1024.0 : 0.0));
+}
+
+static int64_t to_integer(double value, double low, double high)
+{
+    if (isnan(value))
+        return 0;
+    if (value <= low)
+        return (int64_t)low;
+    /* (double)INT64_MAX is 2^63, which does not fit. */
+    if (value >= high)
+        return high >= 0x1p63 ? INT64_MAX : (int64_t)high;
+    return (int64_t)value;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static void load_reals(double *out, const piece *from, txd_dtype dtype, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        switch (dtype) {
+        case TXD_F32:
+            out[i] = (double)from->f32[i];
+            break;
+        case TXD_F16:
+            out[i] = (double)txd_f16_to_f32(from->b16[i]);
+            break;
+        case TXD_BF16:
+            out[i] = (double)txd_bf16_to_f32(from->b16[i]);
+            break;
+        case TXD_I64:
+            out[i] = (double)from->i64[i];
+            break;
+        case TXD_I32:
+            out[i] = (double)from->i32[i];
+            break;
+        case TXD_U8:
+            out[i] = (double)from->u8[i];
+            break;
+        case TXD_F64:
+        default:
+            out[i] = from->f64[i];
+            break;
+        }
+    }
+}
+
+static int64_t load_integer(const piece *from, txd_dtype dtype, size_t i)
+{
+    if (dtype == TXD_I64)
+        return from->i64[i];
+    return dtype == TXD_I32 ? (int64_t)from->i32[i] : (int64_t)from->u8[i];
+}
+
+static void store_reals(piece *to, txd_dtype dtype, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        switch (dtype) {
+        case TXD_F32:
+            to->f32[i] = (float)from[i];
+            break;
+        case TXD_F16:
+            to->b16[i] = txd_f32_to_f16(to_odd(from[i]));
+            break;
+        case TXD_BF16:
+            to->b16[i] = txd_f32_to_bf16(to_odd(from[i]));
+            break;
+        case TXD_I64:
+            to->i64[i] = to_integer(from[i], -0x1p63, 0x1p63);
+            break;
+        case TXD_I32:
+            to->i32[i] = (int32_t)to_integer(from[i], INT32_MIN, INT32_MAX);
+            break;
+        case TXD_U8:
+            to->u8[i] = (uint8_t)to_integer(from[i], 0, UINT8_MAX);
+            break;
+        case TXD_F64:
+        default:
+            to->f64[i] = from[i];
+            break;
+        }
+    }
+}
+
+static void store_integer(piece *to, txd_dtype dtype, size_t i, int64_t value)
+{
+    switch (dtype) {
+    case TXD_F32:
+        to->f32[i] = (float)value;
+        break;
+    case TXD_F16:
+        to->b16[i] = txd_f32_to_f16(integer_to_odd(value));
+        break;
+    case TXD_BF16:
+        to->b16[i] = txd_f32_to_bf16(integer_to_odd(value));
+        break;
+    case TXD_I64:
+        to->i64[i] = value;
+        break;
+    case TXD_I32:
+        to->i32[i] = (int32_t)clamp(value, INT32_MIN, INT32_MAX);
+        break;
+    case TXD_U8:
+        to->u8[i] = (uint8_t)clamp(value, 0, UINT8_MAX);
+        break;
+    case TXD_F64:
+    default:
+        to->f64[i] = (double)value;
+        break;
+    }
+}
+
+static void convert_piece(piece *to, txd_dtype to_dtype, const piece *from,
+                          txd_dtype from_dtype, size_t count)
+{
+    double wide[PIECE];
+
+    if (is_integer(from_dtype)) {
+        for (size_t i = 0; i < count; i++)
+            store_integer(to, to_dtype, i, load_integer(from, from_dtype, i));
+        return;
+    }
+    load_reals(wide, from, from_dtype, count);
+    store_reals(to, to_dtype, wide, count);
+}
+
+size_t txd_dtype_bytes(txd_dtype dtype)
+{
+    switch (dtype) {
+    case TXD_F64:
+    case TXD_I64:
+        return 8;
+    case TXD_F32:
+    case TXD_I32:
+        return 4;
+    case TXD_F16:
+    case TXD_BF16:
+        return 2;
+    case TXD_U8:
+        break;
+    }
+    return 1;
+}
+
+const char *txd_dtype_name(txd_dtype dtype)
+{
+    static const char *const names[] = {"float64",  "float32", "float16", "bfloat16",
+                                        "int64",    "int32",   "uint8"};
+
+    if ((unsigned)dtype < sizeof names / sizeof *names)
+        return names[dtype];
+    return "unknown dtype";
+}
+
+txd_status txd_size_mul(size_t *out, size_t a, size_t b)
+{
+    if (b != 0 && a > SIZE_MAX / b)
+        return txd_fail(TXD_ERR_LIMIT,
+                        "%zu times %zu is more than this machine can address", a, b);
+    *out = a * b;
+    return TXD_OK;
+}
+
+txd_status txd_size_add(size_t *out, size_t a, size_t b)
+{
+    if (a > SIZE_MAX - b)
+        return txd_fail(TXD_ERR_LIMIT,
+                        "%zu plus %zu is more than this machine can address", a, b);
+    *out = a + b;
+    return TXD_OK;
+}
+
+txd_status txd_shape_count(size_t *out, const size_t *dims, int rank)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0) { /* 0 even where the other sizes would overflow */
+            *out = 0;
+            return TXD_OK;
+        }
+    for (int i = 0; i < rank; i++)
+        TXD_TRY(txd_size_mul(&count, count, dims[i]));
+    *out = count;
+    return TXD_OK;
+}
+
+size_t txd_tensor_count(const txd_tensor *tensor)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < tensor->rank; i++)
+        count *= tensor->dims[i];
+    return count;
+}
+
+txd_tensor txd_tensor_make(txd_dtype dtype, void *data, int rank, const size_t *dims)
+{
+    txd_tensor tensor = {.dtype = dtype, .rank = rank, .data = data};
+
+    for (int i = 0; i < rank; i++)
+        tensor.dims[i] = dims[i];
+    return tensor;
+}
+
+double txd_tensor_get(const txd_tensor *tensor, size_t index)
+{
+    size_t bytes = txd_dtype_bytes(tensor->dtype);
+    double value;
+    piece one;
+
+    memcpy(&one, (const unsigned char *)tensor->data + index * bytes, bytes);
+    load_reals(&value, &one, tensor->dtype, 1);
+    return value;
+}
+
+void txd_convert(void *to, txd_dtype to_dtype, const void *from, txd_dtype from_dtype,
+                 size_t count)
+{
+    size_t to_bytes = txd_dtype_bytes(to_dtype);
+    size_t from_bytes = txd_dtype_bytes(from_dtype);
+    const unsigned char *source = from;
+    unsigned char *target = to;
+    piece in, out;
+
+    if (to_dtype == from_dtype) {
+        if (count != 0)
+            memmove(to, from, count * to_bytes);
+        return;
+    }
+    while (count != 0) {
+        size_t n = count < PIECE ? count : PIECE;
+
+        memcpy(&in, source, n * from_bytes);
+        convert_piece(&out, to_dtype, &in, from_dtype, n);
+        memcpy(target, &out, n * to_bytes);
+        source += n * from_bytes;
+        target += n * to_bytes;
+        count -= n;
+    }
+}
+
+char *txd_shape_text(char *text, size_t bytes, const size_t *dims, int rank)
+{
+    size_t used = 0;
+
+    if (bytes == 0)
+        return text;
+    snprintf(text, bytes, "(");
+    for (int i = 0; i < rank; i++) {
+        used = strlen(text);
+        snprintf(text + used, bytes - used, i ? ", %zu" : "%zu", dims[i]);
+    }
+    used = strlen(text);
+    snprintf(text + used, bytes - used, ")");
+    return text;
+}
