@@ -34,7 +34,10 @@ txd_status txd_fail_prefix(txd_status status, const char *format, ...)
     vsnprintf(next, sizeof next, format, arguments);
     va_end(arguments);
     used = strlen(next);
-    snprintf(next + used, sizeof next - used, ": %s", message);
+    snprintf(next + used, sizeof next - used, ": ");
+    used = strlen(next);
+    memcpy(next + used, message, sizeof next - used);
+    next[sizeof next - 1] = '\0';
     memcpy(message, next, sizeof message);
     return status;
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A text doubles its capacity as it grows and remembers the first failure, so that
+ * a writer of reports needs one check instead of hundreds.
+ */
+#include "base/text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for `more` bytes and the terminator. */
+static int reserve(txd_text *text, size_t more)
+{
+    size_t needed, capacity = text->capacity ? text->capacity : 64;
+    char *grown;
+
+    if (text->status != TXD_OK)
+        return 0;
+    if (more >= SIZE_MAX / 2 - text->length)
+        goto failed;
+    needed = text->length + more + 1;
+    if (needed <= text->capacity)
+        return 1;
+    while (capacity < needed)
+        capacity *= 2;
+    grown = realloc(text->data, capacity);
+    if (!grown)
+        goto failed;
+    text->data = grown;
+    text->capacity = capacity;
+    return 1;
+failed:
+    text->status = TXD_ERR_MEMORY;
+    return 0;
+}
+
+void txd_text_init(txd_text *text)
+{
+    *text = (txd_text){.status = TXD_OK};
+}
+
+void txd_text_finish(txd_text *text)
+{
+    free(text->data);
+    txd_text_init(text);
+}
+
+void txd_text_add(txd_text *text, const char *string)
+{
+    txd_text_add_bytes(text, string, strlen(string));
+}
+
+void txd_text_add_bytes(txd_text *text, const void *bytes, size_t count)
+{
+    if (!reserve(text, count))
+        return;
+    if (count)
+        memcpy(text->data + text->length, bytes, count);
+    text->length += count;
+    text->data[text->length] = '\0';
+}
+
+void txd_text_addf(txd_text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    int count;
+
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    count = vsnprintf(NULL, 0, format, arguments);
+    if (count < 0)
+        text->status = TXD_ERR_MEMORY;
+    else if (reserve(text, (size_t)count)) {
+        vsnprintf(text->data + text->length, (size_t)count + 1, format, again);
+        text->length += (size_t)count;
+    }
+    va_end(again);
+    va_end(arguments);
+}
+
+const char *txd_text_get(const txd_text *text)
+{
+    return text->data ? text->data : "";
+}
+
+txd_status txd_text_status(const txd_text *text)
+{
+    if (text->status == TXD_OK)
+        return TXD_OK;
+    return txd_fail(text->status, "out of memory after %zu bytes of text",
+                    text->length);
+}
