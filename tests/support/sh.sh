@@ -10,6 +10,7 @@
 # `finish`. The working folder is a private scratch folder; $txdiag is the program.
 set -u
 
+# shellcheck disable=SC2034
 txdiag=${TXD_PROGRAM:-txdiag}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/txdiag-test-XXXXXX") || exit 2
 trap 'rm -rf "$scratch"' EXIT
