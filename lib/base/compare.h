@@ -23,10 +23,10 @@ bool txd_close(double value, double expected, double allowed);
 bool txd_within(double measured, double allowed);
 
 typedef struct txd_comparison {
-    size_t count;      /* elements compared */
-    size_t failures;   /* elements not proven close */
-    size_t first;      /* flat index of the first failure; count if none */
-    size_t worst;      /* flat index of the largest error (a NaN beats all) */
+    size_t count;       /* elements compared */
+    size_t failures;    /* elements not proven close */
+    size_t first;       /* flat index of the first failure; count if none */
+    size_t worst;       /* flat index of the largest error (a NaN beats all) */
     double worst_error; /* |value - expected| there; NaN or Inf possible */
     double worst_ratio; /* error / allowed there */
 } txd_comparison;
