@@ -207,8 +207,8 @@ size_t txd_dtype_bytes(txd_dtype dtype)
 
 const char *txd_dtype_name(txd_dtype dtype)
 {
-    static const char *const names[] = {"float64",  "float32", "float16", "bfloat16",
-                                        "int64",    "int32",   "uint8"};
+    static const char *const names[] = {"float64", "float32", "float16", "bfloat16",
+                                        "int64",   "int32",   "uint8"};
 
     if ((unsigned)dtype < sizeof names / sizeof *names)
         return names[dtype];
@@ -300,6 +300,29 @@ void txd_convert(void *to, txd_dtype to_dtype, const void *from, txd_dtype from_
         source += n * from_bytes;
         target += n * to_bytes;
         count -= n;
+    }
+}
+
+void txd_tensor_block(void *out, txd_dtype dtype, const txd_tensor *from,
+                      const size_t *start, const size_t *count)
+{
+    size_t bytes = txd_dtype_bytes(from->dtype);
+    size_t at[TXD_MAX_RANK] = {0};
+    size_t rows = 1, run = from->rank ? count[from->rank - 1] : 1;
+    unsigned char *target = out;
+
+    for (int i = 0; i + 1 < from->rank; i++)
+        rows *= count[i];
+    for (size_t row = 0; row < rows && run != 0; row++) {
+        size_t offset = 0;
+
+        for (int i = 0; i < from->rank; i++)
+            offset = offset * from->dims[i] + start[i] + at[i];
+        txd_convert(target, dtype, (const unsigned char *)from->data + offset * bytes,
+                    from->dtype, run);
+        target += run * txd_dtype_bytes(dtype);
+        for (int i = from->rank - 2; i >= 0 && ++at[i] == count[i]; i--)
+            at[i] = 0;
     }
 }
 

@@ -30,8 +30,8 @@ typedef enum txd_dtype {
 
 typedef struct txd_tensor {
     txd_dtype dtype;
-    int rank;                   /* 0 (a scalar) to TXD_MAX_RANK */
-    size_t dims[TXD_MAX_RANK];  /* rank entries, slowest axis first */
+    int rank;                  /* 0 (a scalar) to TXD_MAX_RANK */
+    size_t dims[TXD_MAX_RANK]; /* rank entries, slowest axis first */
     void *data;
 } txd_tensor;
 
@@ -62,6 +62,11 @@ double txd_tensor_get(const txd_tensor *tensor, size_t index);
  * saturate. `to` and `from` must not overlap unless they are equal and of one size. */
 void txd_convert(void *to, txd_dtype to_dtype, const void *from, txd_dtype from_dtype,
                  size_t count);
+
+/* The block [start, start + count) of `from` (one value per axis, within its shape)
+ * as dense `dtype` into `out`. The data of `from` need not be aligned. */
+void txd_tensor_block(void *out, txd_dtype dtype, const txd_tensor *from,
+                      const size_t *start, const size_t *count);
 
 /* "(2, 8, 27, 27)" into `text`, always terminated. Returns `text`. */
 char *txd_shape_text(char *text, size_t bytes, const size_t *dims, int rank);
