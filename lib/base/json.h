@@ -19,7 +19,7 @@ extern "C" {
 typedef struct txd_json {
     txd_text *text;
     int depth;
-    int indent;        /* blanks per level; 0 = everything on one line */
+    int indent; /* blanks per level; 0 = everything on one line */
     bool first, after_key;
 } txd_json;
 
@@ -32,7 +32,7 @@ void txd_json_open_array(txd_json *json);
 void txd_json_close_array(txd_json *json);
 void txd_json_key(txd_json *json, const char *key);
 void txd_json_string(txd_json *json, const char *value); /* NULL writes null */
-void txd_json_number(txd_json *json, double value);      /* 17 digits: exact */
+void txd_json_number(txd_json *json, double value);      /* reads back exactly */
 void txd_json_int(txd_json *json, int64_t value);
 void txd_json_bool(txd_json *json, bool value);
 

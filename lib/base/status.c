@@ -50,8 +50,8 @@ const char *txd_message(void)
 const char *txd_status_text(txd_status status)
 {
     switch (status) {
-#define TXD_STATUS(name, value, text) \
-    case TXD_##name:                  \
+#define TXD_STATUS(name, value, text)                                                  \
+    case TXD_##name:                                                                   \
         return text;
 #include "base/status.def"
 #undef TXD_STATUS

@@ -20,7 +20,7 @@ typedef enum txd_status {
 } txd_status;
 
 #if defined(__GNUC__)
-#define TXD_PRINTF(format_index, first) \
+#define TXD_PRINTF(format_index, first)                                                \
     __attribute__((format(printf, format_index, first)))
 #else
 #define TXD_PRINTF(format_index, first)
@@ -32,8 +32,7 @@ typedef enum txd_status {
 txd_status txd_fail(txd_status status, const char *format, ...) TXD_PRINTF(2, 3);
 
 /* Puts "text: " in front of this thread's message; returns `status`. */
-txd_status txd_fail_prefix(txd_status status, const char *format, ...)
-    TXD_PRINTF(2, 3);
+txd_status txd_fail_prefix(txd_status status, const char *format, ...) TXD_PRINTF(2, 3);
 
 /* This thread's message; "" before the first failure. Owned by the library, valid
  * until the thread's next failure. */
@@ -43,11 +42,11 @@ const char *txd_message(void);
 const char *txd_status_text(txd_status status);
 
 /* Returns the enclosing function with the status of `call` if that failed. */
-#define TXD_TRY(call)                        \
-    do {                                     \
-        txd_status txd_try_status_ = (call); \
-        if (txd_try_status_ != TXD_OK)       \
-            return txd_try_status_;          \
+#define TXD_TRY(call)                                                                  \
+    do {                                                                               \
+        txd_status txd_try_status_ = (call);                                           \
+        if (txd_try_status_ != TXD_OK)                                                 \
+            return txd_try_status_;                                                    \
     } while (0)
 
 #ifdef __cplusplus

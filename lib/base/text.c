@@ -5,6 +5,7 @@
  */
 #include "base/text.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,23 @@ void txd_text_addf(txd_text *text, const char *format, ...)
     }
     va_end(again);
     va_end(arguments);
+}
+
+void txd_text_add_real(txd_text *text, double value)
+{
+    char digits[40];
+
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    if (isnan(value))
+        snprintf(digits, sizeof digits, "nan");
+    for (char *p = digits; *p; p++)
+        if (*p == ',')
+            *p = '.';
+    txd_text_add(text, digits);
 }
 
 const char *txd_text_get(const txd_text *text)

@@ -28,6 +28,10 @@ void txd_text_add(txd_text *text, const char *string);
 void txd_text_add_bytes(txd_text *text, const void *bytes, size_t count);
 void txd_text_addf(txd_text *text, const char *format, ...) TXD_PRINTF(2, 3);
 
+/* A finite number in the fewest digits that read back as the same double, with a
+ * point whatever the locale; "inf", "-inf" or "nan" else. */
+void txd_text_add_real(txd_text *text, double value);
+
 /* The string ("" if nothing was added); valid until the next change. */
 const char *txd_text_get(const txd_text *text);
 
