@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks: laws that attention obeys, judged by the claimed configuration, measured on
+ * actual values. Each law is one file plus one line of registry.def. A law is a tap, so
+ * the same code judges a live run and a recording.
+ */
+#ifndef TXD_CHECKS_CHECK_H
+#define TXD_CHECKS_CHECK_H
+
+#include "txd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum txd_verdict {
+    TXD_VERDICT_PASS,
+    TXD_VERDICT_INFO,
+    TXD_VERDICT_WARN,
+    TXD_VERDICT_FAIL,
+    TXD_VERDICT_SKIP,   /* with the reason */
+    TXD_VERDICT_BROKEN, /* the law itself could not be evaluated as it must be */
+} txd_verdict;
+
+/* "pass", "info", "warn", "fail", "skip", "broken". */
+const char *txd_verdict_name(txd_verdict verdict);
+
+/* One broken (or noteworthy) place. Coordinates are -1 where there are none. */
+typedef struct txd_finding {
+    txd_verdict verdict; /* FAIL, WARN or INFO */
+    char site[96];       /* "layers.2.attn.weights" */
+    int step, layer;
+    int64_t batch, head, query, key;
+    double measured, allowed;
+    char message[400]; /* a sentence: what, where, what it should be */
+} txd_finding;
+
+/* A law's outcome. */
+typedef struct txd_result {
+    const char *check;
+    txd_verdict verdict;
+    txd_finding *findings; /* the worst of each layer first found, at most 64 */
+    size_t finding_count;
+    size_t finding_total;  /* places that broke the law, listed or not */
+    double worst, allowed; /* the largest measured value and its allowance */
+    uint64_t evaluated;    /* cells, rows or values that were judged */
+    uint64_t not_computed; /* cells that the pass never computed */
+    char note[240];        /* reason of a skip; where the allowance comes from */
+    const char *look_next; /* where to look next; NULL = nowhere */
+} txd_result;
+
+typedef struct txd_checks txd_checks; /* the laws of one run, under evaluation */
+
+/* What a law is told before evaluation. */
+typedef struct txd_check_context {
+    const txd_config *claimed;
+    const txd_setting *settings; /* its own group of `checks`; NULL = defaults */
+    txd_dtype dtype;
+    double u_store, u_accumulate;
+    const txd_run_options *run; /* live: the run it is part of; NULL on a recording */
+} txd_check_context;
+
+typedef struct txd_check txd_check;
+
+/* Descriptor, last thing in each law's file. */
+struct txd_check {
+    const char *name;
+    const char *law;           /* the law in one sentence: `list checks` */
+    const char *formula;       /* for `explain` */
+    const char *causes;        /* for `explain`: what typically breaks it */
+    const char *look_next;     /* for findings */
+    const char *const *faults; /* that must trip it; ended by NULL */
+    const txd_key *keys;       /* of `checks.<name>`; ended by NULL path; may be NULL */
+    /* What it must be given: point and TXD_ASK_* bits, alternatives in order of
+     * preference separated by {TXD_POINT_COUNT, 0}, ended by {TXD_POINT_COUNT, 1}.
+     * The first alternative of which everything is offered is taken. */
+    const struct txd_check_need {
+        txd_point point;
+        unsigned ask;
+    } * needs;
+    /* Returns a reason to skip in this configuration, or NULL. */
+    const char *(*inapplicable)(const txd_check_context *context);
+    txd_status (*create)(void **state, txd_tap *tap, const txd_check_context *context);
+    /* Fills verdict, findings (through txd_result_add), measured values, note. */
+    txd_status (*finish)(void *state, txd_result *result);
+    void (*destroy)(void *state);
+};
+
+/* The i-th law, NULL past the end; by name, NULL if there is none. */
+const txd_check *txd_check_at(size_t i);
+const txd_check *txd_check_find(const char *name);
+
+/* Adds a finding (keeps the first 64, counts all) and raises the verdict. */
+txd_status txd_result_add(txd_result *result, const txd_finding *finding);
+
+/* Which laws to evaluate. */
+typedef struct txd_check_select {
+    const char *only, *skip; /* comma-separated globs; NULL = all / none */
+    bool strict;             /* warnings count as failures in the exit status */
+} txd_check_select;
+
+/* Makes the key tables of all laws for validation: *count tables in `arena`. */
+txd_status txd_checks_keys(const txd_key *const **out, size_t *count, txd_arena *arena);
+
+/* Sets up the selected laws for a live run. `root` is the validated tree (its group
+ * `checks` overrides thresholds); `offers` answers which TXD_ASK_* bits a point of a
+ * layer can have, NULL = all. The caller owns *out. */
+txd_status txd_checks_create(txd_checks **out, const txd_check_context *context,
+                             const txd_setting *root, const txd_check_select *select,
+                             unsigned (*offers)(const void *self, txd_point point,
+                                                int layer),
+                             const void *offers_self);
+void txd_checks_destroy(txd_checks *checks); /* NULL is allowed */
+
+/* The taps to hand to a run or a replay; owned by the checks. */
+txd_tap *const *txd_checks_taps(const txd_checks *checks, size_t *count);
+
+/* Ends the evaluation: *count results, owned by the checks. A law that was set up but
+ * saw nothing gives skip with the reason, never pass. */
+txd_status txd_checks_finish(const txd_result **out, size_t *count, txd_checks *checks);
+
+/* Evaluates every law that the recording can answer; the others are skipped by name
+ * ("not recorded: attn.branch"). Results are owned by *out, which the caller owns. */
+txd_status txd_checks_recording(txd_checks **out, const txd_trace *recording,
+                                const txd_setting *root,
+                                const txd_check_select *select);
+
+/* 1 if any fails; else 2 if any is broken; else 77 if nothing was evaluated; else 0.
+ * `strict` counts a warning as a failure. */
+int txd_checks_exit(const txd_result *results, size_t count, bool strict);
+
+/* Reports: one line per law and per finding, and a summary; or JSON (schema in
+ * docs/checks.md). `source` is the file or cfg that was judged. */
+void txd_report_text(txd_text *out, const char *source, const txd_result *results,
+                     size_t count, bool verbose);
+void txd_report_json(txd_json *json, const char *source, const txd_result *results,
+                     size_t count, bool strict);
+
+/* Stores the results as /checks/... columns of a recording. */
+txd_status txd_report_record(txd_recording *recording, const txd_result *results,
+                             size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recordings: HDF5 files of schema 1 (docs/recording.md). Writing is safe against
+ * kill -9: everything goes to PATH.part with a flush per step; a clean close renames it
+ * over PATH. Reading gives a trace.
+ */
+#ifndef TXD_FORMATS_RECORDING_H
+#define TXD_FORMATS_RECORDING_H
+
+#include "base/trace.h"
+#include "base/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_recording txd_recording;
+
+/* Creates PATH.part with the root attributes txdiag_schema = 1, producer, created and
+ * complete = 0. An existing PATH stays until the clean close; if it exists and is no
+ * txdiag recording, ERR_IO unless `force`. The caller owns *out. */
+txd_status txd_recording_create(txd_recording **out, const char *path, bool force);
+
+/* A root attribute (variable-length UTF-8, or a number). Replaces an older value. */
+txd_status txd_recording_meta(txd_recording *recording, const char *key,
+                              const char *value);
+txd_status txd_recording_meta_int(txd_recording *recording, const char *key,
+                                  int64_t value);
+
+/* A dataset to be made. Axis 0 is the step unless `per_step` is false. */
+typedef struct txd_dataset_spec {
+    const char *path;  /* "value/layers/3/attn/weights/full"; groups are made */
+    const char *axes;  /* a letter per axis, the step 's' included if per_step */
+    const char *point; /* "" if it belongs to none */
+    const char *unit;  /* "" if it has none */
+    txd_dtype dtype;   /* of the file; TXD_BF16 is stored as float32, marked */
+    bool per_step;
+    int rank;                         /* axes without the step */
+    size_t dims[TXD_MAX_RANK];        /* extents now (without the step) */
+    bool growing[TXD_MAX_RANK];       /* unlimited axes (positions, queries, keys) */
+    size_t chunk_limit[TXD_MAX_RANK]; /* longest this axis can become, 0 = dims: chunk
+                                         sides never exceed it */
+    size_t steps;                     /* declared steps: bounds the number of chunks */
+    bool fill_zero;     /* fill 0 (weights with hidden tiles left out); else NaN, -1
+                           for integers */
+    const char *fields; /* comma-separated names of the last axis; NULL = none */
+} txd_dataset_spec;
+
+/* Makes a dataset; *out is its handle within this recording. */
+txd_status txd_recording_dataset(txd_recording *recording, size_t *out,
+                                 const txd_dataset_spec *spec);
+
+/* Writes a block of one step (start and count without the step axis), extending the
+ * step axis and growing axes as needed. `dtype` is the memory's. */
+txd_status txd_recording_write(txd_recording *recording, size_t dataset, size_t step,
+                               const size_t *start, const size_t *count,
+                               const void *data, txd_dtype dtype);
+
+/* Appends rows to a table: a group of equal-length 1-D columns below `path`
+ * ("events/nonfinite"). Columns are made at the first append. */
+typedef struct txd_column {
+    const char *name;
+    txd_dtype dtype;            /* TXD_I32, TXD_I64, TXD_F64; ignored for strings */
+    const void *data;           /* `rows` values */
+    const char *const *strings; /* `rows` UTF-8 strings, instead of data */
+} txd_column;
+txd_status txd_recording_append(txd_recording *recording, const char *path,
+                                const txd_column *columns, size_t column_count,
+                                size_t rows);
+
+/* A fixed list of strings as a 1-D dataset ("series/stats_sites"). */
+txd_status txd_recording_strings(txd_recording *recording, const char *path,
+                                 const char *const *strings, size_t count);
+
+/* Hands the finished step to the operating system: from here on it survives kill -9. */
+txd_status txd_recording_flush(txd_recording *recording);
+
+/* Bytes that the file has now. */
+size_t txd_recording_bytes(const txd_recording *recording);
+
+/* Bytes that a dataset of this spec will take in the file after `steps` steps,
+ * metadata and chunk index included; and of an empty recording (docs/recording.md). */
+size_t txd_recording_estimate(const txd_dataset_spec *spec);
+size_t txd_recording_estimate_empty(void);
+
+/* Closes. With `complete`, sets complete = 1, fsyncs and renames over PATH; else leaves
+ * PATH.part. Frees in either case. NULL is allowed. */
+txd_status txd_recording_close(txd_recording *recording, bool complete);
+
+/* Closes and removes PATH.part: for failures that leave nothing worth reading. */
+void txd_recording_discard(txd_recording *recording);
+
+/* Opens a recording (PATH, or PATH.part if only that exists: *partial, which may be
+ * NULL, says so) as a trace. Entry names: "/value/a/b/full" is "a.b"; every other
+ * dataset is its path without the leading slash ("rows/entropy", "input/tokens").
+ * Axes include the step. Metadata: root attributes as text. Value entries come in
+ * the order of execution of the recorded configuration, others after them. */
+txd_status txd_recording_open(txd_trace **out, const char *path, bool *partial);
+
+/* The strings of an entry ("series/stats_sites", "input/pieces") into *out, an array
+ * of *count strings owned by the trace. */
+txd_status txd_recording_read_strings(const char *const **out, size_t *count,
+                                      const txd_trace *recording, const char *name);
+
+/* True if the file at `path` starts like a recording (HDF5 with txdiag_schema). */
+bool txd_recording_is(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a decoder is, as data: one configuration of the whole model, expanded into one
+ * per layer, which is all that the decoder reads. A run holds two: the claimed one
+ * (what the user wrote, by which everything is judged) and the actual one (claimed
+ * plus faults, by which the decoder runs).
+ */
+#ifndef TXD_MODEL_CONFIG_H
+#define TXD_MODEL_CONFIG_H
+
+#include "base/arena.h"
+#include "base/tensor.h"
+#include "base/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The words of model.cfg, in the order of the enums below. */
+typedef enum txd_norm_kind { TXD_NORM_RMS, TXD_NORM_LAYER } txd_norm_kind;
+typedef enum txd_placement { TXD_PLACEMENT_PRE, TXD_PLACEMENT_POST } txd_placement;
+typedef enum txd_positions_kind {
+    TXD_POSITIONS_LEARNED,
+    TXD_POSITIONS_SINUSOIDAL,
+    TXD_POSITIONS_ROTARY,
+    TXD_POSITIONS_NONE,
+} txd_positions_kind;
+typedef enum txd_pairing {
+    TXD_PAIRING_HALF,     /* lane i turns with lane i + e/2 (Hugging Face Llama) */
+    TXD_PAIRING_ADJACENT, /* lane 2i turns with lane 2i + 1 (llama2.c, RoFormer) */
+} txd_pairing;
+typedef enum txd_activation {
+    TXD_ACTIVATION_GELU,      /* exact, with erf */
+    TXD_ACTIVATION_GELU_TANH, /* the tanh approximation of GPT-2 */
+    TXD_ACTIVATION_RELU,
+    TXD_ACTIVATION_SILU,
+} txd_activation;
+typedef enum txd_qkv { TXD_QKV_SEPARATE, TXD_QKV_FUSED } txd_qkv;
+typedef enum txd_masked_row { /* the weights of a query that sees no key */
+                              TXD_MASKED_ROW_ZERO,
+                              TXD_MASKED_ROW_NAN,
+                              TXD_MASKED_ROW_UNIFORM,
+} txd_masked_row;
+typedef enum txd_evaluate_hidden {
+    TXD_HIDDEN_AUTO, /* up to 512 keys, and wherever weights are recorded in full */
+    TXD_HIDDEN_ALWAYS,
+    TXD_HIDDEN_NEVER,
+} txd_evaluate_hidden;
+
+/* Longest sequence at which hidden cells are computed and `attn.weights` is recorded
+ * in full without being asked. */
+#define TXD_SHORT_LENGTH 512
+
+typedef struct txd_layer_config {
+    bool causal;
+    size_t window; /* keys that a query sees, itself included; 0 = all */
+    double fill;   /* added to nothing: the value a hidden score becomes */
+    txd_masked_row masked_row;
+    double score_scale; /* multiplies q.k; resolved, never 0 */
+    double norm_eps;
+    double residual_scale;
+    bool rotary;
+    double rope_base;
+    size_t rope_width; /* lanes of a head that turn, even; the rest pass through */
+    txd_pairing rope_pairing;
+} txd_layer_config;
+
+typedef struct txd_config {
+    size_t vocab, d_model, n_layers, n_heads, n_kv_heads, head_dim, value_dim, d_ff;
+    size_t max_seq_len; /* rows of a learned position table; 0 = unlimited */
+    txd_norm_kind norm;
+    txd_placement norm_placement;
+    bool final_norm; /* default: with pre placement */
+    txd_positions_kind positions;
+    txd_activation activation;
+    bool gated;  /* MLP: down(act(gate x) * up x) */
+    txd_qkv qkv; /* how the projections' parameters are laid out */
+    bool qkv_bias, out_bias, mlp_bias, norm_bias;
+    bool tie_embeddings;
+    txd_evaluate_hidden evaluate_hidden;
+    txd_layer_config *layers; /* n_layers, in the arena the config was made in */
+} txd_config;
+
+/* The keys of `model`, `mask` and `precision` (base/settings.h), ended by NULL path. */
+extern const txd_key txd_config_keys[];
+
+/* Reads the groups `model` and `mask` of a validated tree into *out. `preset` values
+ * ("mini", "gpt2", "llama") are the defaults where given; otherwise `defaults` (from a
+ * checkpoint's config.json) or, if that is NULL, built-in ones, with vocab, d_model,
+ * n_heads and n_layers required. Every size, ratio and range is checked: ERR_CONFIG
+ * names both numbers (S13: "d_model 770 is not divisible by n_heads 12"). */
+txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting *root,
+                           const txd_config *defaults);
+
+/* A deep copy in `arena`. */
+txd_status txd_config_copy(txd_config *out, txd_arena *arena, const txd_config *from);
+
+/* Checks the whole configuration (sizes positive, heads divide, rope width even,
+ * ranges finite). ERR_CONFIG naming the fields and numbers. */
+txd_status txd_config_check(const txd_config *config);
+
+/* Appends the resolved configuration as the `model` and `mask` groups of model.cfg,
+ * every value written out, per-layer differences as `layers`: reads back equal. */
+void txd_config_print(txd_text *out, const txd_config *config);
+
+/* The words of an enum, for messages and figures: txd_config_word("norm", 0) is
+ * "rmsnorm". NULL for an unknown key or value. */
+const char *txd_config_word(const char *key, int value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

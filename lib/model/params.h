@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parameters of a model: the master copies, in one memory, named. A checkpoint is
+ * loaded or `weights.init` draws them; faults edit them; a model binds them to a
+ * backend once.
+ */
+#ifndef TXD_MODEL_PARAMS_H
+#define TXD_MODEL_PARAMS_H
+
+#include "base/trace.h"
+#include "model/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum txd_param_id {
+#define TXD_PARAM(id, name, per_layer, axes, exists) TXD_PARAM_##id,
+#include "model/params.def"
+#undef TXD_PARAM
+    TXD_PARAM_COUNT
+} txd_param_id;
+
+typedef struct txd_param {
+    const char *name; /* "layers.0.attn.q.weight" */
+    txd_param_id id;
+    int layer;        /* -1 if not per layer */
+    txd_tensor value; /* TXD_F64 or TXD_F32 master copy */
+} txd_param;
+
+typedef struct txd_params txd_params;
+
+/* Makes all parameters that the configuration has, zeroed, as `dtype` (TXD_F32 unless
+ * the checkpoint is F64). The caller owns *out. */
+txd_status txd_params_create(txd_params **out, const txd_config *config,
+                             txd_dtype dtype);
+void txd_params_destroy(txd_params *params); /* NULL is allowed */
+
+size_t txd_params_count(const txd_params *params);
+txd_param *txd_params_at(txd_params *params, size_t i);
+/* By id and layer, or by name; NULL if this model has none such. */
+txd_param *txd_params_get(txd_params *params, txd_param_id id, int layer);
+txd_param *txd_params_find(txd_params *params, const char *name);
+
+/* The keys of `weights`. */
+extern const txd_key txd_weights_keys[];
+
+/* Draws every parameter by the rules of `weights.init` (the last rule whose glob
+ * matches wins): schemes "normal" (std), "uniform" (bound), "xavier_uniform",
+ * "xavier_normal" (gain; fan_in and fan_out of the (out, in) matrix; q, k and v of a
+ * fused matrix each with their own fans), "constant" (value). Without rules: normal
+ * 0.02 for matrices, 1 for norm gains, 0 for biases. A pure function of seed, name
+ * and index. ERR_CONFIG for a rule that matches nothing. */
+txd_status txd_params_init(txd_params *params, const txd_config *config,
+                           const txd_setting *root, uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The points of a pass: names, axes, shapes, and their order of execution.
+ */
+#ifndef TXD_MODEL_POINTS_H
+#define TXD_MODEL_POINTS_H
+
+#include "model/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum txd_point {
+#define TXD_POINT(id, name, axes, place, meaning) TXD_POINT_##id,
+#include "model/points.def"
+#undef TXD_POINT
+    TXD_POINT_COUNT
+} txd_point;
+
+typedef enum txd_place {
+    TXD_PLACE_INPUT,
+    TXD_PLACE_TOP,
+    TXD_PLACE_LAYER,
+    TXD_PLACE_TILE,
+    TXD_PLACE_ROWS,
+} txd_place;
+
+typedef struct txd_point_info {
+    const char *name, *axes, *meaning;
+    txd_place place;
+} txd_point_info;
+
+/* Never NULL for a valid point. */
+const txd_point_info *txd_point_get(txd_point point);
+
+/* True for points that exist once per layer (LAYER and TILE). */
+bool txd_point_per_layer(txd_point point);
+
+/* "layers.3.attn.weights", or the name alone for points that are not per layer. */
+char *txd_point_name(char *text, size_t bytes, txd_point point, int layer);
+
+/* Parses a full name back; *layer = -1 if not per layer. ERR_MISSING naming the
+ * nearest point when it is none. */
+txd_status txd_point_parse(txd_point *point, int *layer, const char *name);
+
+/* Shape of the whole value at a point for a batch of `batch` x `length` tokens
+ * (queries = keys = length): one entry per axis letter. Returns the rank. */
+int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_point point,
+                   size_t batch, size_t length);
+
+/* True if passes of this configuration produce the point at all (no `mlp.gate` in an
+ * ungated MLP, no `embed.pos` with rotary positions ...). */
+bool txd_point_exists(const txd_config *config, txd_point point);
+
+/* One stop of the walk through a pass. */
+typedef struct txd_stop {
+    txd_point point;
+    int layer; /* -1 if not per layer */
+} txd_stop;
+
+/* All stops of a pass in order of execution, in `arena`; *count of them. */
+txd_status txd_points_order(txd_stop **out, size_t *count, txd_arena *arena,
+                            const txd_config *config);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Feeds taps from a recording as a live pass would: the same sites, in order of
+ * execution, with whatever the recording has of each (values, row statistics,
+ * statistics). What was not recorded is left NULL in the block, or not offered.
+ */
+#ifndef TXD_MODEL_REPLAY_H
+#define TXD_MODEL_REPLAY_H
+
+#include "base/trace.h"
+#include "model/taps.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_replay txd_replay;
+
+/* Reads the recording's claimed configuration and index. The trace must outlive the
+ * replay. ERR_FORMAT, naming what is missing, if it is no recording. */
+txd_status txd_replay_create(txd_replay **out, const txd_trace *recording);
+void txd_replay_destroy(txd_replay *replay); /* NULL is allowed */
+
+const txd_config *txd_replay_config(const txd_replay *replay);
+size_t txd_replay_steps(const txd_replay *replay);
+
+/* The TXD_ASK_* bits that the recording can answer at a point of a layer (-1 for
+ * points that are not per layer), or for parameters. */
+unsigned txd_replay_offers(const txd_replay *replay, txd_point point, int layer);
+unsigned txd_replay_offers_parameters(const txd_replay *replay);
+
+/* One pass over the whole recording, memory bounded by one tile per site. */
+txd_status txd_replay_feed(txd_replay *replay, txd_tap *const *taps, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running a decoder: a backend, a model bound to it once, and runs that feed taps.
+ */
+#ifndef TXD_MODEL_RUN_H
+#define TXD_MODEL_RUN_H
+
+#include "model/params.h"
+#include "model/taps.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_backend txd_backend;
+typedef struct txd_model txd_model;
+typedef struct txd_run txd_run;
+typedef struct txd_plan txd_plan;
+
+/* Backends by name ("ref64", "ref32", "cpu32"); ERR_MISSING naming those that exist. */
+txd_status txd_backend_find(const txd_backend **out, const char *name);
+/* The i-th backend, NULL past the end. */
+const txd_backend *txd_backend_at(size_t i);
+const char *txd_backend_name(const txd_backend *backend);
+const char *txd_backend_sentence(const txd_backend *backend);
+txd_dtype txd_backend_dtype(const txd_backend *backend);
+/* What the arithmetic runs on, for recordings: "portable", and the BLAS with its core
+ * ("OpenBLAS 0.3.21 Cooperlake, 1 thread per call"); "none" without one. */
+const char *txd_backend_simd(const txd_backend *backend);
+const char *txd_backend_blas(const txd_backend *backend);
+
+/* Binds parameters to a backend: converts each once. `config` is the actual
+ * configuration and must outlive the model, `params` need not. The caller owns *out. */
+txd_status txd_model_create(txd_model **out, const txd_backend *backend,
+                            const txd_config *config, txd_params *params);
+void txd_model_destroy(txd_model *model); /* NULL is allowed */
+
+typedef struct txd_run_options {
+    const txd_config *claimed; /* by which taps judge; required */
+    const txd_plan *plan;      /* the faults' overrides and edits; NULL = none */
+    txd_params *params;        /* offered to taps as parameters; NULL = not offered */
+    txd_tap *const *taps;
+    size_t tap_count;
+    int threads;       /* 0 = all that OpenMP gives */
+    size_t form_limit; /* bytes of a whole (b, h, q, k) for EDIT; 0 = 1 GiB */
+    /* Called now and then on the calling thread; non-zero stops the run with
+     * ERR_INTERRUPTED. `done` of `total` layers. NULL = never. */
+    int (*progress)(void *self, int step, size_t done, size_t total);
+    void *progress_self;
+} txd_run_options;
+
+/* Creates a run; the options' pointers must outlive it. The caller owns *out. */
+txd_status txd_run_create(txd_run **out, const txd_model *model,
+                          const txd_run_options *options);
+void txd_run_destroy(txd_run *run); /* NULL is allowed */
+
+/* One forward pass as step number `step`. Taps see every block.
+ * A pass over a range of
+ * layers and a pass with a cache will be entries beside this one. */
+txd_status txd_run_forward(txd_run *run, const txd_inputs *inputs, int step);
+
+/* Bytes that a run of this shape allocates for activations, tiles and slots. */
+txd_status txd_run_bytes(size_t *out, const txd_model *model,
+                         const txd_run_options *options, size_t batch, size_t length);
+
+/* Mean next-token cross-entropy of the last pass; NaN if there was no pair. */
+double txd_run_loss(const txd_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Taps: how anything observes or edits a pass. A tap is asked once per site what it
+ * wants (ask), and only then are values formed and offered (observe). A pass without
+ * taps does no extra work.
+ *
+ * Values come in blocks: a whole value, or a tile of one (a few query rows of one
+ * head; a few rows of the logits). Reading is split so that it can use all cores and
+ * still give the same result for any number of threads: `reduce` runs on worker
+ * threads, is pure, and writes only its slot; `merge` runs on the calling thread, in
+ * index order. The same taps are fed by a live pass (model/run.h) and by a recording
+ * (model/replay.h).
+ */
+#ifndef TXD_MODEL_TAPS_H
+#define TXD_MODEL_TAPS_H
+
+#include "model/inputs.h"
+#include "model/points.h"
+#include "ops/rows.h"
+#include "ops/stats.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a tap can ask for at a site (bits). */
+enum {
+    TXD_ASK_VALUE = 1, /* the value itself (block->value.data) */
+    TXD_ASK_ROWS = 2,  /* row statistics; at attn.weights only (block->rows) */
+    TXD_ASK_STATS = 4, /* statistics of the whole value (block->stats, last block) */
+    TXD_ASK_EDIT = 8,  /* to change the value before anything reads it */
+};
+
+typedef enum txd_site_kind {
+    TXD_SITE_PARAMETER, /* offered once, before the first step; step = 0 */
+    TXD_SITE_VALUE,
+} txd_site_kind;
+
+typedef struct txd_site {
+    txd_site_kind kind;
+    int step;
+    txd_point point;  /* TXD_SITE_VALUE */
+    int layer;        /* -1 if not per layer */
+    size_t index;     /* place in the order of execution: stop number or parameter */
+    const char *name; /* "layers.3.attn.weights", "layers.0.attn.q.weight" */
+} txd_site;
+
+/* What holds for a whole pass and outlives every block of it. */
+typedef struct txd_pass {
+    const txd_config *claimed;
+    const txd_inputs *inputs;     /* of this step, as given (before edits) */
+    txd_dtype dtype;              /* of the backend's values: TXD_F64 or TXD_F32 */
+    double u_store, u_accumulate; /* the backend's roundoffs */
+    int step;
+} txd_pass;
+
+typedef struct txd_block txd_block;
+
+struct txd_block {
+    const txd_site *site;
+    const txd_pass *pass;
+    /* The part that this block holds; axes as of the point. data is NULL if nobody
+     * asked for VALUE, or if a recording lacks it. */
+    txd_tensor value;
+    size_t dims[TXD_MAX_RANK];  /* of the whole value */
+    size_t start[TXD_MAX_RANK]; /* where this part begins */
+    bool last;                  /* the last block of this site in this step */
+    /* (rows of this block, TXD_ROW_COUNT) or NULL; rows of padded queries are NaN,
+     * their keys -1. Values are rounded to pass->dtype. */
+    const double *rows;
+    /* TXD_STAT_COUNT_OF statistics of the whole value; in the last block, else NULL */
+    const double *stats;
+    /* Earlier values of the same layer and step that the tap named in `needs`. */
+    txd_status (*earlier)(txd_tensor *out, const txd_block *block, txd_point point);
+    const void *source; /* of `earlier`; not for taps */
+};
+
+/* The whole value (or, for a tiled point, the same tile) at an earlier point of this
+ * block's layer. ERR_MISSING if it was not named in needs, or is not recorded. */
+txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point point);
+
+typedef struct txd_tap {
+    const char *name;
+    void *self;
+    /* The bits this tap wants at a site; called before the first step, for every
+     * site, and again at each step. 0 = leave it alone. NULL = nothing. */
+    unsigned (*ask)(void *self, const txd_site *site);
+    /* Earlier points whose values the callbacks use when offered `point`; ended by
+     * TXD_POINT_COUNT. NULL = none. */
+    const txd_point *(*needs)(void *self, txd_point point);
+    /* EDIT: changes block->value in place (always the whole value); runs before any
+     * reader, on the calling thread. */
+    txd_status (*edit)(void *self, txd_block *block);
+    /* Bytes of a slot; reduce is skipped if 0 or NULL. Slots arrive zeroed. */
+    size_t slot_bytes;
+    void (*reduce)(void *slot, const void *self, const txd_block *block);
+    /* slot is NULL if there was no reduce. A failure stops the run. */
+    txd_status (*merge)(void *self, const txd_block *block, const void *slot);
+    /* After the last block of a step. NULL = nothing. */
+    txd_status (*step_end)(void *self, const txd_pass *pass);
+} txd_tap;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

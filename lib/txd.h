@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one public header of the library: everything that probes, checks, figures and
+ * programs around txdiag need.
+ */
+#ifndef TXD_H
+#define TXD_H
+
+#include "base/arena.h"
+#include "base/compare.h"
+#include "base/half.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/select.h"
+#include "base/settings.h"
+#include "base/status.h"
+#include "base/tensor.h"
+#include "base/text.h"
+#include "base/trace.h"
+#include "faults/faults.h"
+#include "formats/cfg.h"
+#include "formats/file.h"
+#include "formats/huggingface.h"
+#include "formats/input_source.h"
+#include "formats/json_read.h"
+#include "formats/npy.h"
+#include "formats/recording.h"
+#include "formats/safetensors.h"
+#include "model/config.h"
+#include "model/inputs.h"
+#include "model/params.h"
+#include "model/points.h"
+#include "model/replay.h"
+#include "model/run.h"
+#include "model/taps.h"
+#include "ops/rows.h"
+#include "ops/stats.h"
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The recorder: all probes of a run and the recording that they fill.
+ */
+#ifndef TXD_PROBES_RECORDER_H
+#define TXD_PROBES_RECORDER_H
+
+#include "probes/probe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_recorder txd_recorder;
+
+/* The keys of `record`. */
+extern const txd_key txd_record_keys[];
+
+/* Reads the `record` list of a validated tree into *count uses in `arena`. Without the
+ * key: rows, stats, norms, nonfinite, leaks, pooled, and, up to TXD_SHORT_LENGTH keys,
+ * full of attn.weights and logits. ERR_CONFIG for an unknown probe (with the nearest)
+ * or globs that select no site. */
+txd_status txd_record_read(txd_probe_use **out, size_t *count, txd_arena *arena,
+                           const txd_setting *root, const txd_probe_context *context);
+
+/* What a recording holds besides the probes' data. */
+typedef struct txd_recorder_info {
+    const char *command, *config, *faults, *backend, *simd, *blas;
+    int64_t seed;
+} txd_recorder_info;
+
+/* Creates PATH.part, makes all datasets, writes the metadata. The caller owns *out. */
+txd_status txd_recorder_create(txd_recorder **out, const char *path, bool force,
+                               const txd_probe_context *context,
+                               const txd_recorder_info *info, const txd_probe_use *uses,
+                               size_t count);
+
+/* The taps to hand to a run; owned by the recorder. */
+txd_tap *const *txd_recorder_taps(const txd_recorder *recorder, size_t *count);
+
+/* Records the inputs before a step; after it, /steps, a flush, and one line of
+ * PATH.jsonl. */
+txd_status txd_recorder_step_begin(txd_recorder *recorder, const txd_inputs *inputs,
+                                   int step);
+txd_status txd_recorder_step_end(txd_recorder *recorder, double loss);
+
+/* The recording underneath, for the verdicts (/checks). */
+txd_recording *txd_recorder_recording(txd_recorder *recorder);
+
+/* Completes (renames over PATH) or leaves PATH.part; frees. NULL is allowed. */
+txd_status txd_recorder_close(txd_recorder *recorder, bool complete);
+
+/* Closes and removes PATH.part; frees. For failures before the first step. */
+void txd_recorder_discard(txd_recorder *recorder);
+
+/* Everything that a run would record: a line per dataset (point, shape, dtype, bytes)
+ * and the total of the file, appended to `out`; *bytes = that total. */
+txd_status txd_recorder_plan(txd_text *out, size_t *bytes,
+                             const txd_probe_context *context,
+                             const txd_probe_use *uses, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pictures of a recording: figures drawn by gnuplot, and an HTML report that holds
+ * them together. Each figure is one file plus one line of registry.def.
+ */
+#ifndef TXD_VIZ_VIZ_H
+#define TXD_VIZ_VIZ_H
+
+#include "txd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum txd_scale { TXD_SCALE_LINEAR, TXD_SCALE_LOG } txd_scale;
+
+/* What to draw. Negative = not chosen. */
+typedef struct txd_figure_request {
+    const char *site; /* "layers.3.attn.weights"; may hold '*' if layer is chosen */
+    int layer, head, step, batch;
+    txd_range query, key; /* zoom; empty = all */
+    txd_scale scale;
+    const char *path; /* ends in .png or .svg */
+} txd_figure_request;
+
+typedef struct txd_figure {
+    const char *name;     /* "head", "overview" */
+    const char *sentence; /* `list figures` */
+    txd_status (*draw)(const txd_trace *recording, const txd_figure_request *request);
+} txd_figure;
+
+/* The i-th figure, NULL past the end; by name, NULL if there is none. */
+const txd_figure *txd_figure_at(size_t i);
+const txd_figure *txd_figure_find(const char *name);
+
+/* Draws a site: one head of an attention point if a head (or a single-headed value) is
+ * chosen, the layers x heads overview for "layers.*.attn.weights" without one. The
+ * output is written aside and renamed. ERR_MISSING when gnuplot or its fonts are
+ * missing, with what to install; ERR_CONFIG naming the choices for an unknown site. */
+txd_status txd_plot(const txd_trace *recording, const txd_figure_request *request);
+
+/* Writes DIR/index.html, self-contained: verdicts and findings, then figures. DIR is
+ * made if needed; an old index.html stays until the new one is complete. Without
+ * gnuplot the page says so and holds the verdicts alone (ERR_MISSING is returned after
+ * the page was written). */
+txd_status txd_report_html(const txd_trace *recording, const char *recording_path,
+                           const char *directory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
