@@ -67,6 +67,15 @@ const char *test_program(void)
     return access(path, X_OK) == 0 ? path : NULL;
 }
 
+const char *test_table(const char *name)
+{
+    const char *folder = environment("TXD_TABLES", test_scratch());
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        ck_abort_msg("cannot make %s: %s", folder, strerror(errno));
+    }
+    return keep_path(folder, name);
+}
+
 static const char *skip_note(void)
 {
     static char path[PATH_SIZE];

@@ -50,11 +50,13 @@ void test_note_skip(const char *reason);
  * test_source:  a path in the source tree.
  * test_model:   a path below the folder of real models, NULL if it is not there.
  * test_program: the built txdiag, NULL if this build has none.
+ * test_table:   a file for a table that `./dev test` prints at its end.
  */
 const char *test_scratch(void);
 const char *test_file(const char *name);
 const char *test_source(const char *path);
 const char *test_model(const char *path);
 const char *test_program(void);
+const char *test_table(const char *name);
 
 #endif

@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# Completion of txdiag for bash. Names of points, checks, faults and so on come from
+# `txdiag list` itself, so they are those of the program that is installed.
+
+_txdiag_names()
+{
+    "${COMP_WORDS[0]}" list "$1" 2>/dev/null | sed 's/  .*//'
+}
+
+_txdiag()
+{
+    local current=${COMP_WORDS[COMP_CWORD]}
+    local previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]}
+    local words=
+
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words='run check info list plot report explain --help --version'
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        return
+    fi
+    case $previous in
+    --backend) words=$(_txdiag_names backends) ;;
+    --only | --skip) words=$(_txdiag_names checks) ;;
+    --format) words='text json' ;;
+    esac
+    if [ -z "$words" ] && [[ $current == -* ]]; then
+        words='--backend --threads --force -q -v --help'
+        case $command in
+        run) words+=' -o --set --report --dry-run' ;;
+        check) words+=' -o --rules --only --skip --strict --format' ;;
+        info) words+=' --json' ;;
+        plot) words+=' -o --layer --head --step --query --key' ;;
+        report) words+=' -o' ;;
+        esac
+    elif [ -z "$words" ]; then
+        case $command in
+        list) words='points probes checks faults figures backends' ;;
+        explain)
+            words=$(_txdiag_names checks && _txdiag_names faults &&
+                _txdiag_names points)
+            ;;
+        plot) [ "$COMP_CWORD" -gt 2 ] && words=$(_txdiag_names points) ;;
+        esac
+    fi
+    # No words: readline completes file names (-o default below).
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+complete -o default -F _txdiag txdiag
