@@ -18,8 +18,9 @@ def main():
                        or path in tree.SCRIPTS)
     if not paths:
         tree.finish(NAME, ["no shell script found"])
-    # Tests source tests/support/sh.sh, whose variables they use.
-    done = subprocess.run(["shellcheck", "-x", "-P", ".", "-f", "gcc", *paths],
+    # Tests source tests/support/sh.sh, and hand it functions to call (SC2317).
+    done = subprocess.run(["shellcheck", "-x", "-P", ".", "-e", "SC2317",
+                           "-f", "gcc", *paths],
                           cwd=root, capture_output=True, text=True, check=False)
     problems = done.stdout.splitlines() + done.stderr.splitlines()
     if done.returncode != 0 and not problems:

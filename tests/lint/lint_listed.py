@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""No file is forgotten: each source, test and header stands in a meson.build.
+
+A header that is not installed is called *_internal.h.
+"""
+import os
+import re
+import sys
+
+import tree
+
+NAME = "listed"
+FOLDERS = ("lib", "probes", "checks", "viz", "cli", "examples", "tests/fuzz")
+
+
+def listing(root, folder):
+    path = os.path.join(folder, "meson.build")
+    if not os.path.exists(os.path.join(root, path)):
+        return ""
+    text = tree.read(root, path)
+    return "\n".join(line for line in text.splitlines()
+                     if not line.lstrip().startswith("#"))
+
+
+def home_of(path):
+    """The folder whose meson.build must list the file, and the name it has there."""
+    for folder in FOLDERS:
+        if path.startswith(folder + "/"):
+            return folder, os.path.relpath(path, folder)
+    return "tests", os.path.relpath(path, "tests")
+
+
+def must_be_listed(path):
+    if path.startswith("examples/"):
+        return path.endswith(".cfg")
+    if path.startswith("tests/fuzz/"):
+        return os.path.basename(path).startswith("fuzz_") and path.endswith(".c")
+    if path.startswith("tests/"):
+        name = os.path.basename(path)
+        return (name.endswith(".c")
+                and not path.startswith("tests/install/")) or (
+            re.match(r"(test|lint)_\w+\.(sh|py)$", name) is not None)
+    if path.startswith("lib/") and path.endswith(".h"):
+        return not path.endswith("_internal.h")
+    return path.startswith(tree.LIBRARIES + ("cli/",)) and path.endswith(".c")
+
+
+def main():
+    root = tree.root_of(sys.argv)
+    lists = {folder: listing(root, folder) for folder in FOLDERS + ("tests",)}
+    problems = []
+    for path in tree.files(root, must_be_listed):
+        folder, name = home_of(path)
+        names = {name, os.path.splitext(name)[0]}
+        if folder == "tests/fuzz":
+            names = {name[len("fuzz_"):-len(".c")]}
+        if not any(f"'{n}'" in lists[folder] for n in names):
+            problems.append(f"{path}: not in {folder}/meson.build")
+    tree.finish(NAME, problems)
+
+
+main()
