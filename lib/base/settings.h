@@ -40,11 +40,12 @@ typedef struct txd_setting {
     const char *file; /* where it was written; line 0 = unknown */
     int line;
     struct txd_setting *parent, *child, *next; /* first child, next sibling */
+    struct txd_setting *last;                  /* last child */
     size_t count;                              /* children */
 } txd_setting;
 
-/* Adds a child (name NULL in a list) to a group or list; strings are copied into
- * the arena. NULL with a message when memory runs out. */
+/* Adds a child (name NULL in a list) to a group or list; the name is copied into the
+ * arena, the file is the parent's. NULL with a message when memory runs out. */
 txd_setting *txd_setting_add(txd_arena *arena, txd_setting *parent, const char *name,
                              txd_setting_kind kind);
 
@@ -55,7 +56,8 @@ txd_setting *txd_setting_root(txd_arena *arena, const char *file);
  * A step that is a number picks a list's element. */
 const txd_setting *txd_setting_find(const txd_setting *group, const char *path);
 
-/* "model.cfg:12: model.d_model" into `text`: how every message names a setting. */
+/* "model.cfg:12: model.d_model" into `text`: how every message names a setting. An
+ * element of a list is a number: "faults.0.name". Returns `text`. */
 char *txd_setting_place(char *text, size_t bytes, const txd_setting *setting);
 
 /* Readers: absent or null keeps *out; a wrong kind or range is ERR_CONFIG with the
@@ -73,12 +75,15 @@ txd_status txd_setting_string(const char **out, const txd_setting *group,
 txd_status txd_setting_choice(int *out, const txd_setting *group, const char *path,
                               const char *const *words, size_t count);
 
-/* The tree in model.cfg syntax: parses back to an equal tree. */
+/* The tree in model.cfg syntax: parses back to an equal tree. What that syntax lacks
+ * is left out (null; names it does not allow), cut (strings, at a zero byte) or
+ * written as a string (infinities and NaN). */
 void txd_settings_print(txd_text *out, const txd_setting *root);
 
 /* One accepted key. `path` is dotted; "[]" stands for the elements of a list:
  * "faults[].name". `type`: "bool", "int", "real", "string", "list", "group", or
- * "a|b|c" for a choice. A group key needs no line of its own. */
+ * "a|b|c" for a choice. A group key needs no line of its own; with one, and no key
+ * below it, a group holds anything and a list anything but groups. */
 typedef struct txd_key {
     const char *path, *type, *fallback, *unit, *range, *sentence;
 } txd_key;
