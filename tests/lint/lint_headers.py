@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every header compiles alone: as C11, and those of the libraries as C++17 too."""
+"""Every header compiles alone: as C11, and those of the libraries as C++17 too, except
+what is never installed (*_internal.h)."""
 import multiprocessing.pool
 import re
 import shutil
@@ -51,7 +52,8 @@ def main():
         if not shutil.which(compiler):
             tree.skip(NAME, f"no {compiler}")
     paths = tree.files(root, lambda path: path.endswith(".h"))
-    public = [path for path in paths if path.startswith(tree.LIBRARIES)]
+    public = [path for path in paths if path.startswith(tree.LIBRARIES)
+              and not path.endswith("_internal.h")]
     flags = external_flags()
     jobs = [(root, path, "C11", flags) for path in paths]
     jobs += [(root, path, "C++17", flags) for path in public]

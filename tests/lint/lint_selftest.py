@@ -65,6 +65,8 @@ PLANTED = {
          True),
         ("a C++ keyword", "lib/base/a.h", header("void txd_bad(int class);"), True),
         ("no extern C", "lib/base/a.h", LICENCE + "int txd_bad(void);\n", True),
+        ("an internal header for C alone", "lib/base/a_internal.h",
+         LICENCE + "int txd_bad(int class);\n", False),
         ("an error in a test header", "tests/a.h", LICENCE + "int a(uint8_t x);\n",
          True),
     ],
