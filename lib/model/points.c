@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names, shapes and order of the points, all from points.def. What a point holds is
+ * the decoder's business; where it lies in a pass is told here, once, so that
+ * recordings, diffs and the decoder cannot disagree.
+ */
+#include "model/points.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/select.h"
+
+#define PREFIX "layers."
+
+static const txd_point_info points[TXD_POINT_COUNT] = {
+#define TXD_POINT(id, name, axes, place, meaning)                                      \
+    {name, axes, meaning, TXD_PLACE_##place},
+#include "model/points.def"
+#undef TXD_POINT
+};
+
+/* One block after the projections, the same for every placement of the norms. */
+static const txd_point attention[] = {
+    TXD_POINT_ATTN_Q_PROJ, TXD_POINT_ATTN_K_PROJ,  TXD_POINT_ATTN_Q,
+    TXD_POINT_ATTN_K,      TXD_POINT_ATTN_V,       TXD_POINT_ATTN_SCORES,
+    TXD_POINT_ATTN_MASKED, TXD_POINT_ATTN_WEIGHTS, TXD_POINT_ATTN_HEADS,
+    TXD_POINT_ATTN_MERGED, TXD_POINT_ATTN_OUT,     TXD_POINT_ATTN_BRANCH,
+};
+static const txd_point mlp[] = {
+    TXD_POINT_MLP_GATE, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_UP,
+    TXD_POINT_MLP_ACT,  TXD_POINT_MLP_OUT,      TXD_POINT_MLP_BRANCH,
+};
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+struct walk {
+    const txd_config *config;
+    txd_stop *stops; /* NULL: only counts */
+    size_t count;
+};
+
+static void add(struct walk *walk, txd_point point, int layer)
+{
+    if (!txd_point_exists(walk->config, point))
+        return;
+    if (walk->stops)
+        walk->stops[walk->count] = (txd_stop){.point = point, .layer = layer};
+    walk->count++;
+}
+
+static void add_all(struct walk *walk, const txd_point *list, size_t count, int layer)
+{
+    for (size_t i = 0; i < count; i++)
+        add(walk, list[i], layer);
+}
+
+static void add_layer(struct walk *walk, int layer)
+{
+    bool post = walk->config->norm_placement == TXD_PLACEMENT_POST;
+
+    add(walk, TXD_POINT_RESID_PRE, layer);
+    if (!post)
+        add(walk, TXD_POINT_NORM1_OUT, layer);
+    add_all(walk, attention, LENGTH(attention), layer);
+    add(walk, TXD_POINT_RESID_MID, layer);
+    add(walk, post ? TXD_POINT_NORM1_OUT : TXD_POINT_NORM2_OUT, layer);
+    add_all(walk, mlp, LENGTH(mlp), layer);
+    add(walk, TXD_POINT_RESID_POST, layer);
+    if (post)
+        add(walk, TXD_POINT_NORM2_OUT, layer);
+}
+
+static void add_pass(struct walk *walk)
+{
+    int point = 0;
+
+    for (; !txd_point_per_layer((txd_point)point); point++)
+        add(walk, (txd_point)point, -1);
+    for (size_t layer = 0; layer < walk->config->n_layers; layer++)
+        add_layer(walk, (int)layer);
+    for (; point < TXD_POINT_COUNT; point++)
+        if (!txd_point_per_layer((txd_point)point))
+            add(walk, (txd_point)point, -1);
+}
+
+/* The layer of "layers.3.rest", written without leading zeros; *rest follows it. */
+static bool parse_layer(int *layer, const char **rest, const char *name)
+{
+    const char *digits = name + strlen(PREFIX);
+    long value = 0;
+    size_t length = strspn(digits, "0123456789");
+
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || length == 0 || length > 9 ||
+        digits[length] != '.' || (digits[0] == '0' && length > 1))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        value = value * 10 + (digits[i] - '0');
+    *layer = (int)value;
+    *rest = digits + length + 1;
+    return true;
+}
+
+static int find(const char *name)
+{
+    for (int i = 0; i < TXD_POINT_COUNT; i++)
+        if (strcmp(points[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static txd_status fail_missing(const char *name, const char *rest, int layer)
+{
+    const char *names[TXD_POINT_COUNT], *nearest;
+    char full[128];
+    int point;
+
+    for (int i = 0; i < TXD_POINT_COUNT; i++)
+        names[i] = points[i].name;
+    nearest = txd_nearest(rest, names, TXD_POINT_COUNT);
+    if (!nearest)
+        return txd_fail(TXD_ERR_MISSING,
+                        "\"%.200s\" is no point; `txdiag list points` has them all",
+                        name);
+    point = find(nearest);
+    txd_point_name(full, sizeof full, (txd_point)point, layer < 0 ? 0 : layer);
+    return txd_fail(TXD_ERR_MISSING, "\"%.200s\" is no point; nearest: %s", name, full);
+}
+
+static size_t dim_of(const txd_config *c, char axis, size_t batch, size_t length)
+{
+    switch (axis) {
+    case 'b':
+        return batch;
+    case 't':
+    case 'q':
+    case 'k':
+        return length;
+    case 'h':
+        return c->n_heads;
+    case 'g':
+        return c->n_kv_heads;
+    case 'e':
+        return c->head_dim;
+    case 'f':
+        return c->value_dim;
+    case 'm':
+        return c->d_ff;
+    case 'v':
+        return c->vocab;
+    case 'd':
+    default:
+        return c->d_model;
+    }
+}
+
+const txd_point_info *txd_point_get(txd_point point)
+{
+    return &points[point];
+}
+
+bool txd_point_per_layer(txd_point point)
+{
+    return points[point].place == TXD_PLACE_LAYER ||
+           points[point].place == TXD_PLACE_TILE;
+}
+
+char *txd_point_name(char *text, size_t bytes, txd_point point, int layer)
+{
+    if (txd_point_per_layer(point))
+        snprintf(text, bytes, PREFIX "%d.%s", layer, points[point].name);
+    else
+        snprintf(text, bytes, "%s", points[point].name);
+    return text;
+}
+
+txd_status txd_point_parse(txd_point *point, int *layer, const char *name)
+{
+    const char *rest = name;
+    int in_layer = -1, found;
+
+    parse_layer(&in_layer, &rest, name);
+    found = find(rest);
+    if (found < 0 || txd_point_per_layer((txd_point)found) != (in_layer >= 0))
+        return fail_missing(name, rest, in_layer);
+    *point = (txd_point)found;
+    *layer = in_layer;
+    return TXD_OK;
+}
+
+int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_point point,
+                   size_t batch, size_t length)
+{
+    const char *axes = points[point].axes;
+    int rank = 0;
+
+    for (; axes[rank]; rank++)
+        dims[rank] = dim_of(config, axes[rank], batch, length);
+    if (point == TXD_POINT_ATTN_MERGED) /* its width is not that of the model */
+        dims[rank - 1] = config->n_heads * config->value_dim;
+    return rank;
+}
+
+bool txd_point_exists(const txd_config *config, txd_point point)
+{
+    switch (point) {
+    case TXD_POINT_EMBED_POS:
+        return config->positions == TXD_POSITIONS_LEARNED ||
+               config->positions == TXD_POSITIONS_SINUSOIDAL;
+    case TXD_POINT_MLP_GATE:
+    case TXD_POINT_MLP_GATE_ACT:
+        return config->gated;
+    case TXD_POINT_FINAL_NORM:
+        return config->final_norm;
+    default:
+        return true;
+    }
+}
+
+txd_status txd_points_order(txd_stop **out, size_t *count, txd_arena *arena,
+                            const txd_config *config)
+{
+    struct walk walk = {.config = config};
+
+    add_pass(&walk);
+    walk.stops = txd_arena_alloc(arena, walk.count, sizeof *walk.stops);
+    if (!walk.stops)
+        return TXD_ERR_MEMORY;
+    walk.count = 0;
+    add_pass(&walk);
+    *out = walk.stops;
+    *count = walk.count;
+    return TXD_OK;
+}
