@@ -18,6 +18,9 @@ extern "C" {
 typedef struct txd_trace_info {
     const char *name; /* "layers.3.attn.weights"; "attn.entropy:rows"; a parameter */
     const char *axes; /* a letter per axis ("sbhqk"), or "" when unknown */
+    /* NULL; or the file's name ("F8_E4M3") of a dtype that is none of ours: `dtype`
+     * then means nothing, and reading the entry is ERR_UNSUPPORTED. */
+    const char *foreign;
     txd_dtype dtype;
     int rank;
     size_t dims[TXD_MAX_RANK];
