@@ -7,27 +7,15 @@
 
 #include "model/params.h"
 #include "model/taps.h"
+#include "ops/registry.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct txd_backend txd_backend;
 typedef struct txd_model txd_model;
 typedef struct txd_run txd_run;
 typedef struct txd_plan txd_plan;
-
-/* Backends by name ("ref64", "ref32", "cpu32"); ERR_MISSING naming those that exist. */
-txd_status txd_backend_find(const txd_backend **out, const char *name);
-/* The i-th backend, NULL past the end. */
-const txd_backend *txd_backend_at(size_t i);
-const char *txd_backend_name(const txd_backend *backend);
-const char *txd_backend_sentence(const txd_backend *backend);
-txd_dtype txd_backend_dtype(const txd_backend *backend);
-/* What the arithmetic runs on, for recordings: "portable", and the BLAS with its core
- * ("OpenBLAS 0.3.21 Cooperlake, 1 thread per call"); "none" without one. */
-const char *txd_backend_simd(const txd_backend *backend);
-const char *txd_backend_blas(const txd_backend *backend);
 
 /* Binds parameters to a backend: converts each once. `config` is the actual
  * configuration and must outlive the model, `params` need not. The caller owns *out. */

@@ -29,6 +29,8 @@ enum {
     TXD_ASK_ROWS = 2,  /* row statistics; at attn.weights only (block->rows) */
     TXD_ASK_STATS = 4, /* statistics of the whole value (block->stats, last block) */
     TXD_ASK_EDIT = 8,  /* to change the value before anything reads it */
+    TXD_ASK_HIDDEN = 16, /* hidden cells too; at attn.weights only, overruled by
+                            mask.evaluate_hidden = "never" */
 };
 
 typedef enum txd_site_kind {

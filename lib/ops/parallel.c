@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one loop over threads, and what is named by the tables of this folder. Work is
+ * handed out dynamically: what a task computes never depends on who computes it.
+ */
+#include "ops/ops.h"
+
+#include <stdio.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+int txd_threads_available(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+void txd_threads_restore(int threads)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+}
+
+struct failure {
+    size_t index;
+    txd_status status;
+    char message[512];
+};
+
+static void remember(struct failure *failure, size_t i, txd_status status)
+{
+    if (failure->status != TXD_OK && failure->index < i)
+        return;
+    failure->index = i;
+    failure->status = status;
+    snprintf(failure->message, sizeof failure->message, "%s", txd_message());
+}
+
+txd_status txd_parallel(txd_ctx *ctx, size_t count,
+                        txd_status (*body)(void *self, size_t i, int worker),
+                        void *self)
+{
+    struct failure failure = {0, TXD_OK, ""};
+#ifdef _OPENMP
+    int threads = omp_in_parallel() || count < 2 ? 1 : ctx->threads;
+
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
+    for (long long i = 0; i < (long long)count; i++) {
+        txd_status status = body(self, (size_t)i, omp_get_thread_num());
+
+        if (status != TXD_OK) {
+#pragma omp critical(txd_parallel_failure)
+            remember(&failure, (size_t)i, status);
+        }
+    }
+#else
+    (void)ctx;
+    for (size_t i = 0; i < count && failure.status == TXD_OK; i++) {
+        txd_status status = body(self, i, 0);
+
+        if (status != TXD_OK)
+            remember(&failure, i, status);
+    }
+#endif
+    return failure.status == TXD_OK ? TXD_OK
+                                    : txd_fail(failure.status, "%s", failure.message);
+}

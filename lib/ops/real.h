@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For the reference sources only: the number type and name prefix of this compilation
+ * (TXD_REAL_BITS is 64 or 32).
+ */
+#ifndef TXD_OPS_REAL_H
+#define TXD_OPS_REAL_H
+
+#include <math.h>
+
+#include "ops/ref.h"
+
+#ifndef TXD_REAL_BITS
+#define TXD_REAL_BITS 64
+#endif
+
+#if TXD_REAL_BITS == 64
+typedef double real;
+#define REF(name) txd_ref64_##name
+#define REAL(function) function
+#else
+typedef float real;
+#define REF(name) txd_ref32_##name
+#define REAL(function) function##f
+#endif
+
+#endif

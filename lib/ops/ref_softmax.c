@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reference mask and softmax over tiles of query rows, the row statistics of what came
+ * out, and the token loss. The largest value is subtracted first, so that exp never
+ * overflows; a NaN anywhere in a row makes the whole row NaN, as it does in the
+ * formula.
+ */
+#include "ops/real.h"
+
+/* In the order of txd_masked_row (model/config.h). */
+enum { ROW_ZERO, ROW_NAN, ROW_UNIFORM };
+
+txd_status REF(visible)(txd_ctx *ctx, const struct txd_visible_args *a)
+{
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t j = 0; j < a->keys; j++)
+            a->out[r * a->keys + j] =
+                txd_mask_hides(a->mask, (size_t)a->at.first_query + r, j) == TXD_SEEN;
+    return TXD_OK;
+}
+
+txd_status REF(mask)(txd_ctx *ctx, const struct txd_mask_args *a)
+{
+    const real *scores = a->scores;
+    real *out = a->out;
+
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t j = 0; j < a->keys; j++) {
+            size_t i = r * a->stride + j;
+
+            out[i] = a->visible[i] ? scores[i] : (real)a->fill;
+        }
+    return TXD_OK;
+}
+
+static real largest(const real *row, size_t begin, size_t end)
+{
+    real max = (real)-INFINITY;
+
+    for (size_t j = begin; j < end; j++)
+        if (row[j] > max || isnan(row[j]))
+            max = row[j];
+    return max;
+}
+
+static void empty_row(real *out, const struct txd_softmax_args *a)
+{
+    real value = 0;
+
+    if (a->masked_row == ROW_NAN)
+        value = (real)NAN;
+    else if (a->masked_row == ROW_UNIFORM)
+        value = 1 / (real)a->keys;
+    for (size_t j = 0; j < a->keys; j++)
+        out[j] = value;
+}
+
+static void softmax_row(const struct txd_softmax_args *a, size_t r)
+{
+    const real *masked = (const real *)a->masked + r * a->stride;
+    real *out = (real *)a->out + r * a->stride;
+    real max = largest(masked, a->begin, a->end), sum = 0;
+
+    if (max == (real)-INFINITY) {
+        a->max[r] = a->lse[r] = -INFINITY;
+        empty_row(out, a);
+        return;
+    }
+    for (size_t j = 0; j < a->keys; j++) {
+        bool inside = j >= a->begin && j < a->end;
+
+        out[j] = inside ? REAL(exp)(masked[j] - max) : 0;
+        sum += out[j];
+    }
+    for (size_t j = 0; j < a->keys; j++)
+        out[j] /= sum;
+    a->max[r] = (double)max;
+    a->lse[r] = (double)(max + REAL(log)(sum));
+}
+
+txd_status REF(softmax)(txd_ctx *ctx, const struct txd_softmax_args *a)
+{
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++)
+        softmax_row(a, r);
+    return TXD_OK;
+}
+
+/* Raises a maximum of |weight| and remembers its key; a NaN beats every number. */
+static void raise(double *max, double *key, double size, size_t place)
+{
+    if (size > *max || (isnan(size) && !isnan(*max))) {
+        *max = size;
+        *key = (double)place;
+    }
+}
+
+static void add_hidden(double *row, double size, size_t place, uint8_t reason)
+{
+    row[TXD_ROW_HIDDEN_SUM] += size;
+    raise(&row[TXD_ROW_HIDDEN_MAX], &row[TXD_ROW_HIDDEN_KEY], size, place);
+    if (reason == TXD_HIDDEN_FUTURE) {
+        row[TXD_ROW_FUTURE_COUNT]++;
+        raise(&row[TXD_ROW_FUTURE_MAX], &row[TXD_ROW_FUTURE_KEY], size, place);
+    } else if (reason == TXD_HIDDEN_PADDING) {
+        row[TXD_ROW_PADDING_COUNT]++;
+        raise(&row[TXD_ROW_PADDING_MAX], &row[TXD_ROW_PADDING_KEY], size, place);
+    }
+}
+
+static void add_weight(double *row, double w, size_t place, size_t query)
+{
+    row[TXD_ROW_SUM] += w;
+    row[TXD_ROW_ENTROPY] -= w > 0 ? w * log(w) : (isnan(w) ? w : 0);
+    row[TXD_ROW_NONFINITE] += isfinite(w) ? 0 : 1;
+    row[TXD_ROW_DISTANCE] += w * ((double)query - (double)place);
+    raise(&row[TXD_ROW_PEAK], &row[TXD_ROW_PEAK_KEY], w, place);
+    if (place == query)
+        row[TXD_ROW_SELF] = w;
+}
+
+static void statistics_row(double *row, const struct txd_rows_args *a, size_t r)
+{
+    const real *weights = (const real *)a->weights + r * a->stride;
+    const uint8_t *hidden = a->hidden + r * a->stride;
+    size_t query = (size_t)a->at.first_query + r;
+
+    for (int c = 0; c < TXD_ROW_COUNT; c++)
+        row[c] = txd_row_get((txd_row)c)->is_key ? -1 : 0;
+    row[TXD_ROW_PEAK] = -INFINITY;
+    for (size_t j = 0; j < a->keys; j++) {
+        double w = (double)weights[j];
+        size_t place = a->key_begin + j;
+
+        add_weight(row, w, place, query);
+        if (hidden[j] != TXD_SEEN)
+            add_hidden(row, fabs(w), place, hidden[j]);
+        if ((int64_t)place == a->first_seen[r])
+            row[TXD_ROW_FIRST] = w;
+    }
+    if (a->keys == 0)
+        row[TXD_ROW_PEAK] = 0;
+    row[TXD_ROW_MAX] = a->max[r];
+    row[TXD_ROW_LSE] = a->lse[r];
+    row[TXD_ROW_SEEN] = a->seen[r];
+    for (int c = 0; c < TXD_ROW_COUNT; c++)
+        row[c] = (double)(real)row[c];
+}
+
+txd_status REF(rows)(txd_ctx *ctx, const struct txd_rows_args *a)
+{
+    (void)ctx;
+    for (size_t r = 0; r < a->row_count; r++)
+        statistics_row(a->rows + r * TXD_ROW_COUNT, a, r);
+    return TXD_OK;
+}
+
+txd_status REF(loss)(txd_ctx *ctx, const struct txd_loss_args *a)
+{
+    real *out = a->out;
+
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++) {
+        const real *logits = (const real *)a->logits + r * a->vocab;
+        real max = largest(logits, 0, a->vocab), sum = 0;
+
+        for (size_t j = 0; j < a->vocab; j++)
+            sum += REAL(exp)(logits[j] - max);
+        out[r] = a->targets[r] < 0 ? (real)NAN
+                                   : max + REAL(log)(sum) - logits[a->targets[r]];
+    }
+    return TXD_OK;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The backends. Each table begins as the reference and is overridden entry by entry, so
+ * that no entry can be missing. Host memory is the only memory here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "ops/cpu.h"
+#include "ops/ref.h"
+#include "ops/registry.h"
+
+static void *host_alloc(size_t bytes)
+{
+    size_t rounded = (bytes + 63) / 64 * 64;
+    void *memory = NULL;
+
+    if (rounded < bytes ||
+        posix_memalign(&memory, 64, rounded > 0 ? rounded : 64) != 0) {
+        txd_fail(TXD_ERR_MEMORY,
+                 "%zu bytes of memory cannot be had: use a shorter "
+                 "sequence, a smaller batch, or fewer recorded points",
+                 bytes);
+        return NULL;
+    }
+    memset(memory, 0, rounded > 0 ? rounded : 64);
+    return memory;
+}
+
+static void host_free(void *memory)
+{
+    free(memory);
+}
+
+static txd_status host_copy(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+    return TXD_OK;
+}
+
+static txd_status host_sync(txd_ctx *ctx)
+{
+    (void)ctx;
+    return TXD_OK;
+}
+
+static const char *no_blas(void)
+{
+    return "none";
+}
+
+#define HOST_MEMORY                                                                    \
+    .alloc = host_alloc, .free = host_free, .upload = host_copy,                       \
+    .download = host_copy, .sync = host_sync
+
+static const txd_backend ref64 = {
+    .name = "ref64",
+    .sentence = "plain loops in double: the truth that everything else is held against",
+    .simd = "portable",
+    .dtype = TXD_F64,
+    .u_accumulate = 0x1p-53,
+    .u_store = 0x1p-53,
+    .ops = {TXD_OPS(TXD_REF64_ENTRY)},
+    HOST_MEMORY,
+    .blas = no_blas,
+};
+
+static const txd_backend ref32 = {
+    .name = "ref32",
+    .sentence = "the same loops in float: what float32 alone does to the numbers",
+    .simd = "portable",
+    .dtype = TXD_F32,
+    .u_accumulate = 0x1p-24,
+    .u_store = 0x1p-24,
+    .ops = {TXD_OPS(TXD_REF32_ENTRY)},
+    HOST_MEMORY,
+    .blas = no_blas,
+};
+
+/* The reference first, then what is faster: the later initialiser of an entry wins (C17
+ * 6.7.9, 19), which is the point here. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#elif defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Woverride-init"
+#endif
+
+static const txd_backend cpu32 = {
+    .name = "cpu32",
+    .sentence = "float32 with products through a BLAS, on all cores",
+    .simd = "portable",
+    .dtype = TXD_F32,
+    .u_accumulate = 0x1p-24,
+    .u_store = 0x1p-24,
+    .ops = {TXD_OPS(TXD_REF32_ENTRY) TXD_OPS_CPU32},
+    HOST_MEMORY,
+    .blas = txd_cpu_blas,
+    .prepare = txd_cpu_prepare,
+};
+
+static const txd_backend *const backends[] = {&cpu32, &ref64, &ref32};
+
+#define BACKENDS (sizeof backends / sizeof backends[0])
+
+const txd_backend *txd_backend_at(size_t i)
+{
+    return i < BACKENDS ? backends[i] : NULL;
+}
+
+txd_status txd_backend_find(const txd_backend **out, const char *name)
+{
+    txd_text known;
+
+    for (size_t i = 0; i < BACKENDS; i++)
+        if (strcmp(backends[i]->name, name) == 0) {
+            *out = backends[i];
+            return TXD_OK;
+        }
+    txd_text_init(&known);
+    for (size_t i = 0; i < BACKENDS; i++)
+        txd_text_addf(&known, "%s%s", i > 0 ? ", " : "", backends[i]->name);
+    txd_fail(TXD_ERR_MISSING, "there is no backend \"%s\"; this build has %s", name,
+             txd_text_get(&known));
+    txd_text_finish(&known);
+    return TXD_ERR_MISSING;
+}
+
+const char *txd_backend_name(const txd_backend *backend)
+{
+    return backend->name;
+}
+
+const char *txd_backend_sentence(const txd_backend *backend)
+{
+    return backend->sentence;
+}
+
+txd_dtype txd_backend_dtype(const txd_backend *backend)
+{
+    return backend->dtype;
+}
+
+const char *txd_backend_simd(const txd_backend *backend)
+{
+    return backend->simd;
+}
+
+const char *txd_backend_blas(const txd_backend *backend)
+{
+    return backend->blas();
+}

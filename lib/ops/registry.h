@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The backends of this build, by name, for those who need not know the operations.
+ */
+#ifndef TXD_OPS_REGISTRY_H
+#define TXD_OPS_REGISTRY_H
+
+#include "base/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_backend txd_backend;
+
+/* Backends by name ("ref64", "ref32", "cpu32"); ERR_MISSING naming those that exist. */
+txd_status txd_backend_find(const txd_backend **out, const char *name);
+/* The i-th backend, NULL past the end. */
+const txd_backend *txd_backend_at(size_t i);
+const char *txd_backend_name(const txd_backend *backend);
+const char *txd_backend_sentence(const txd_backend *backend);
+txd_dtype txd_backend_dtype(const txd_backend *backend);
+/* What the arithmetic runs on, for recordings: "portable", and the BLAS with its core
+ * ("OpenBLAS 0.3.21, core Cooperlake, OpenMP build, 1 thread per call"); "none"
+ * without one. */
+const char *txd_backend_simd(const txd_backend *backend);
+const char *txd_backend_blas(const txd_backend *backend);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
