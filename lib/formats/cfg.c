@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * libconfig, the only file that knows it, held to its 1.5 API. The text is scanned
- * first (cfg_scan.h), for libconfig 1.5 wraps large integers silently. Included
+ * first (cfg_scan.c), for libconfig 1.5 wraps large integers silently. Included
  * files are opened by libconfig itself.
  */
 #include "formats/cfg.h"
@@ -12,7 +12,7 @@
 
 #include <libconfig.h>
 
-#include "formats/cfg_scan.h"
+#include "formats/cfg_internal.h"
 
 static txd_status convert_children(txd_setting *to, txd_arena *arena,
                                    const config_setting_t *from);

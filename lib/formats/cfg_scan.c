@@ -4,7 +4,7 @@
  * strings and comments, by the same rules of the longest match. It judges no
  * grammar: that is libconfig's part.
  */
-#include "formats/cfg_scan.h"
+#include "formats/cfg_internal.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "formats/file.h"
-#include "formats/safetensors_index.h"
+#include "formats/safetensors_internal.h"
 
 typedef struct archive {
     txd_arena *arena;

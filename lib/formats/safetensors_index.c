@@ -4,7 +4,7 @@
  * in arithmetic that cannot wrap: lengths, names, dtypes, shapes, offsets, cover.
  * Nothing is allocated before the file is known to be long enough to need it.
  */
-#include "formats/safetensors_index.h"
+#include "formats/safetensors_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * What a safetensors file holds, as far as its header says and the file bears out.
  * Internal to formats/.
  */
-#ifndef TXD_FORMATS_SAFETENSORS_INDEX_H
-#define TXD_FORMATS_SAFETENSORS_INDEX_H
+#ifndef TXD_FORMATS_SAFETENSORS_INTERNAL_H
+#define TXD_FORMATS_SAFETENSORS_INTERNAL_H
 
 #include "base/settings.h"
 #include "base/trace.h"

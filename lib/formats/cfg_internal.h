@@ -3,8 +3,8 @@
  * A look at model.cfg text before libconfig sees it, for what libconfig 1.5 reads
  * wrongly without a word. Internal to formats/.
  */
-#ifndef TXD_FORMATS_CFG_SCAN_H
-#define TXD_FORMATS_CFG_SCAN_H
+#ifndef TXD_FORMATS_CFG_INTERNAL_H
+#define TXD_FORMATS_CFG_INTERNAL_H
 
 #include <stddef.h>
 
