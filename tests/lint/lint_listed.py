@@ -1,9 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""No file is forgotten: each source, test and header stands in a meson.build.
-
-A header that is not installed is called *_internal.h.
-"""
+"""No file is forgotten: each source and test stands in a meson.build, and so does each
+header or table that lib/txd.h leads to, since it must be installed."""
 import os
 import re
 import sys
@@ -41,16 +39,28 @@ def must_be_listed(path):
         return (name.endswith(".c")
                 and not path.startswith("tests/install/")) or (
             re.match(r"(test|lint)_\w+\.(sh|py)$", name) is not None)
-    if path.startswith("lib/") and path.endswith(".h"):
-        return not path.endswith("_internal.h")
     return path.startswith(tree.LIBRARIES + ("cli/",)) and path.endswith(".c")
+
+
+def public_headers(root):
+    """What a program that includes txd.h reads, txd.h included."""
+    seen = set()
+    waiting = ["lib/txd.h"]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not os.path.exists(os.path.join(root, path)):
+            continue
+        seen.add(path)
+        waiting += ["lib/" + target for target in re.findall(
+            r'^\s*#\s*include\s*"([^"]+)"', tree.read(root, path), re.M)]
+    return sorted(seen)
 
 
 def main():
     root = tree.root_of(sys.argv)
     lists = {folder: listing(root, folder) for folder in FOLDERS + ("tests",)}
     problems = []
-    for path in tree.files(root, must_be_listed):
+    for path in tree.files(root, must_be_listed) + public_headers(root):
         folder, name = home_of(path)
         names = {name, os.path.splitext(name)[0]}
         if folder == "tests/fuzz":

@@ -128,12 +128,13 @@ PLANTED = {
     "listed": [
         ("a source", "lib/base/a.c", LICENCE, True),
         ("a source in a comment", "lib/meson.build", "# 'base/good.c'\n", True),
-        ("a header", "lib/base/a.h", LICENCE, True),
+        ("a header for everybody", "lib/meson.build",
+         "['txd.h', 'base/good.c', 'formats/h5_write.c', 'ops/cpu.c']\n", True),
         ("a test", "tests/base/test_a.c", LICENCE, True),
         ("a script", "tests/cli/test_a.sh", HASH, True),
         ("a fuzz target", "tests/fuzz/fuzz_a.c", LICENCE, True),
         ("an example", "examples/a.cfg", "", True),
-        ("an internal header", "lib/base/a_internal.h", LICENCE, False),
+        ("an internal header", "lib/base/a.h", LICENCE, False),
     ],
     "shell": [
         ("an unquoted variable", "tests/a.sh", HASH + "cat $1\n", True),
