@@ -193,9 +193,11 @@ static txd_status check_choice(const txd_setting *setting, const char *choices)
 {
     char place[PATH_BYTES], best[WORD_BYTES];
 
+    if (setting->kind == TXD_SETTING_INT || setting->kind == TXD_SETTING_REAL)
+        return is_choice(choices, "real") ? TXD_OK : fail_kind(setting, choices);
     if (setting->kind != TXD_SETTING_STRING)
         return fail_kind(setting, choices);
-    if (is_choice(choices, setting->string))
+    if (is_choice(choices, setting->string) && strcmp(setting->string, "real") != 0)
         return TXD_OK;
     txd_setting_place(place, sizeof place, setting);
     nearest_choice(best, choices, setting->string);

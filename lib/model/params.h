@@ -30,6 +30,15 @@ typedef struct txd_param {
 
 typedef struct txd_params txd_params;
 
+/* What a configuration has, before anything is allocated. The shape is (out, in), or
+ * (out) for gains and biases; returns the rank. */
+bool txd_param_exists(const txd_config *config, txd_param_id id);
+bool txd_param_per_layer(txd_param_id id);
+int txd_param_dims(size_t dims[TXD_MAX_RANK], const txd_config *config,
+                   txd_param_id id);
+/* "layers.0.attn.q.weight"; `layer` is ignored where there is none. Returns `text`. */
+char *txd_param_name(char *text, size_t bytes, txd_param_id id, int layer);
+
 /* Makes all parameters that the configuration has, zeroed, as `dtype` (TXD_F32 unless
  * the checkpoint is F64). The caller owns *out. */
 txd_status txd_params_create(txd_params **out, const txd_config *config,
@@ -49,8 +58,12 @@ extern const txd_key txd_weights_keys[];
  * matches wins): schemes "normal" (std), "uniform" (bound), "xavier_uniform",
  * "xavier_normal" (gain; fan_in and fan_out of the (out, in) matrix; q, k and v of a
  * fused matrix each with their own fans), "constant" (value). Without rules: normal
- * 0.02 for matrices, 1 for norm gains, 0 for biases. A pure function of seed, name
- * and index. ERR_CONFIG for a rule that matches nothing. */
+ * 0.02 for matrices, 1 for norm gains, 0 for biases. A random rule whose glob matches
+ * matrices leaves the gains and biases that it also matches alone (so that "*" does
+ * not randomise the norms); one that matches only these draws them. A pure function of
+ * seed, name and index, where the q, k and v rows of a fused matrix go by the names of
+ * the separate ones: one seed gives the same model in both layouts. ERR_CONFIG for a
+ * rule that matches nothing. */
 txd_status txd_params_init(txd_params *params, const txd_config *config,
                            const txd_setting *root, uint64_t seed);
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The laws between the sizes of a configuration. They hold for every configuration,
+ * whether a person wrote it, a checkpoint stated it or a recording holds it: nothing
+ * else in the program checks them again.
+ */
+#include "model/config_internal.h"
+
+#include <math.h>
+
+static txd_status check_fields(const void *object, const struct txd_field *fields)
+{
+    for (; fields->name; fields++)
+        if (!txd_field_valid(object, fields))
+            return txd_fail(TXD_ERR_CONFIG, "%s.%s is missing or out of range",
+                            fields->group, fields->name);
+    return TXD_OK;
+}
+
+static txd_status check_heads(const txd_config *c)
+{
+    if (c->n_heads % c->n_kv_heads != 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "n_heads %zu is not divisible by n_kv_heads %zu; each key and "
+                        "value head serves the same number of query heads",
+                        c->n_heads, c->n_kv_heads);
+    if (c->n_heads * c->head_dim > TXD_DIM_MAX ||
+        c->n_heads * c->value_dim > TXD_DIM_MAX)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "n_heads %zu times head_dim %zu or value_dim %zu is more than "
+                        "%d lanes",
+                        c->n_heads, c->head_dim, c->value_dim, TXD_DIM_MAX);
+    return TXD_OK;
+}
+
+static txd_status check_rotary(const txd_config *c, const txd_layer_config *layer,
+                               size_t i)
+{
+    if (layer->rope_width % 2 != 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "rope_width %zu (layer %zu) is odd; rotary positions turn "
+                        "pairs of lanes",
+                        layer->rope_width, i);
+    if (layer->rope_width > c->head_dim)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "rope_width %zu (layer %zu) is more than head_dim %zu",
+                        layer->rope_width, i, c->head_dim);
+    if (layer->rotary && layer->rope_width == 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "rope_width is 0 in layer %zu, which is rotary; give an even "
+                        "number of lanes up to head_dim %zu",
+                        i, c->head_dim);
+    return TXD_OK;
+}
+
+txd_status txd_config_check(const txd_config *config)
+{
+    TXD_TRY(check_fields(config, txd_config_fields));
+    TXD_TRY(check_heads(config));
+    if (config->positions == TXD_POSITIONS_LEARNED && config->max_seq_len == 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "max_seq_len is missing; learned positions need it: it is the "
+                        "number of rows of their table");
+    if (!config->layers)
+        return txd_fail(TXD_ERR_CONFIG, "the layers are missing");
+    for (size_t i = 0; i < config->n_layers; i++) {
+        TXD_TRY(check_fields(&config->layers[i], txd_layer_fields));
+        if (config->layers[i].score_scale == 0)
+            return txd_fail(TXD_ERR_CONFIG, "score_scale is 0 in layer %zu", i);
+        TXD_TRY(check_rotary(config, &config->layers[i], i));
+    }
+    return TXD_OK;
+}

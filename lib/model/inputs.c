@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Batches of tokens: made, numbered, and checked against a configuration, so that the
+ * decoder can index its tables without looking.
+ */
+#include "model/inputs.h"
+
+static txd_status check_token(const txd_inputs *inputs, const txd_config *config,
+                              size_t row, size_t t)
+{
+    int32_t token = inputs->tokens[row * inputs->length + t];
+    int32_t valid = inputs->valid[row * inputs->length + t];
+
+    if (token < 0 || (size_t)token >= config->vocab)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "batch row %zu, place %zu: token id %d is not in the "
+                        "vocabulary, which has ids 0 to %zu",
+                        row, t, (int)token, config->vocab - 1);
+    if (valid != 0 && valid != 1)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "batch row %zu, place %zu: valid is %d, expected 0 or 1", row,
+                        t, (int)valid);
+    return TXD_OK;
+}
+
+static size_t count_valid(const txd_inputs *inputs, size_t row)
+{
+    size_t count = 0;
+
+    for (size_t t = 0; t < inputs->length; t++)
+        count += inputs->valid[row * inputs->length + t] != 0;
+    return count;
+}
+
+static txd_status check_position(const txd_inputs *inputs, const txd_config *config,
+                                 size_t row, size_t t)
+{
+    int32_t position = inputs->positions[row * inputs->length + t];
+    bool learned = config->positions == TXD_POSITIONS_LEARNED;
+
+    if (position < 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "batch row %zu, place %zu: position %d is negative", row, t,
+                        (int)position);
+    if (config->max_seq_len == 0 || (size_t)position < config->max_seq_len)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_CONFIG,
+                    "batch row %zu has %zu tokens, the model has %zu positions "
+                    "(max_seq_len): place %zu is at position %d, the last is %zu; %s",
+                    row, count_valid(inputs, row), config->max_seq_len, t,
+                    (int)position, config->max_seq_len - 1,
+                    learned ? "shorten the input"
+                            : "shorten the input or set model.max_seq_len");
+}
+
+txd_status txd_inputs_make(txd_inputs *out, txd_arena *arena, size_t batch,
+                           size_t length)
+{
+    txd_inputs made = {.batch = batch, .length = length};
+    int32_t **arrays[] = {&made.tokens, &made.positions, &made.valid, &made.document};
+    size_t count;
+
+    TXD_TRY(txd_size_mul(&count, batch, length));
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i] = txd_arena_alloc(arena, count, sizeof(int32_t));
+        if (!*arrays[i])
+            return TXD_ERR_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++)
+        made.valid[i] = 1;
+    *out = made;
+    return TXD_OK;
+}
+
+void txd_inputs_count_positions(txd_inputs *inputs)
+{
+    for (size_t row = 0; row < inputs->batch; row++) {
+        const int32_t *valid = inputs->valid + row * inputs->length;
+        int32_t *positions = inputs->positions + row * inputs->length;
+        int32_t next = 0;
+
+        for (size_t t = 0; t < inputs->length; t++)
+            positions[t] = valid[t] ? next++ : 0;
+    }
+}
+
+txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config)
+{
+    if (inputs->batch == 0 || inputs->length == 0)
+        return txd_fail(TXD_ERR_CONFIG, "the batch is empty: %zu rows of %zu tokens",
+                        inputs->batch, inputs->length);
+    for (size_t row = 0; row < inputs->batch; row++) {
+        for (size_t t = 0; t < inputs->length; t++) {
+            TXD_TRY(check_token(inputs, config, row, t));
+            TXD_TRY(check_position(inputs, config, row, t));
+        }
+    }
+    return TXD_OK;
+}
+
+txd_mask_view txd_mask_of(const txd_layer_config *layer, const txd_inputs *inputs,
+                          size_t batch_row)
+{
+    size_t start = batch_row * inputs->length;
+
+    return (txd_mask_view){
+        .causal = layer->causal,
+        .window = layer->window,
+        .query_positions = inputs->positions + start,
+        .query_document = inputs->document + start,
+        .key_positions = inputs->positions + start,
+        .key_document = inputs->document + start,
+        .key_valid = inputs->valid + start,
+    };
+}
