@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * txdiag check: the laws, on recordings and on configurations.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/judge.h"
+#include "cli/output.h"
+#include "cli/passes.h"
+
+/* The reports of all files, in one format. */
+typedef struct check_report {
+    const txd_options *options;
+    const txd_judge *judge;
+    bool json;
+    txd_text text;
+    txd_json writer;
+    int counts[4]; /* files by exit status: 0, 1, 2, 77 */
+} check_report;
+
+static void note_status(check_report *report, int status)
+{
+    report->counts[status <= 2 ? status : 3]++;
+}
+
+/* A broken law outranks a file that could not be judged. */
+static int total_status(const check_report *report)
+{
+    if (report->counts[1])
+        return TXD_EXIT_BROKEN_LAW;
+    if (report->counts[2])
+        return TXD_EXIT_NO_ANSWER;
+    return report->counts[0] ? TXD_EXIT_HELD : TXD_EXIT_NOTHING_EVALUATED;
+}
+
+static void add_results(check_report *report, const char *source,
+                        const txd_result *results, size_t count)
+{
+    bool strict = report->judge->select.strict;
+
+    note_status(report, txd_checks_exit(results, count, strict));
+    if (report->json)
+        txd_report_json(&report->writer, source, results, count, strict);
+    else
+        txd_report_text(&report->text, source, results, count,
+                        report->options->verbose);
+}
+
+static void add_failure(check_report *report, const char *source)
+{
+    note_status(report, txd_output_complain());
+    if (!report->json)
+        return;
+    txd_json_open_object(&report->writer);
+    txd_json_key(&report->writer, "source");
+    txd_json_string(&report->writer, source);
+    txd_json_key(&report->writer, "error");
+    txd_json_string(&report->writer, txd_message());
+    txd_json_close_object(&report->writer);
+}
+
+/* The settings of a recording are those it was made by, so that it is judged by the
+ * thresholds of its run, unless rules say otherwise. */
+static txd_status recorded_settings(txd_setting **out, txd_arena *arena,
+                                    const txd_trace *recording, const char *path)
+{
+    const char *text = txd_trace_meta(recording, "config");
+    char name[512];
+
+    snprintf(name, sizeof name, "%s (attribute config)", path);
+    return txd_cfg_parse(out, arena, name, text ? text : "");
+}
+
+static txd_status check_trace(check_report *report, const txd_trace *recording,
+                              const char *path, txd_arena *arena)
+{
+    const txd_result *results;
+    txd_checks *checks = NULL;
+    txd_setting *root;
+    txd_status status;
+    size_t count;
+
+    TXD_TRY(recorded_settings(&root, arena, recording, path));
+    TXD_TRY(txd_judge_apply(report->judge, root, arena));
+    status = txd_checks_recording(&checks, recording, root, &report->judge->select);
+    if (status == TXD_OK)
+        status = txd_checks_finish(&results, &count, checks);
+    if (status == TXD_OK)
+        add_results(report, path, results, count);
+    txd_checks_destroy(checks);
+    return status;
+}
+
+static txd_status check_recording(check_report *report, const char *path)
+{
+    const char *complete;
+    txd_trace *recording = NULL;
+    txd_arena *arena = NULL;
+    bool partial = false;
+    txd_status status = txd_arena_create(&arena);
+
+    if (status == TXD_OK)
+        status = txd_recording_open(&recording, path, &partial);
+    if (status == TXD_OK) {
+        complete = txd_trace_meta(recording, "complete");
+        if (partial)
+            txd_output_say(report->options, "%s is not there; reading %s.part", path,
+                           path);
+        else if (!complete || strcmp(complete, "0") == 0)
+            txd_output_say(report->options, "%s is not complete: its run was cut short",
+                           path);
+        status = check_trace(report, recording, path, arena);
+    }
+    txd_trace_destroy(recording);
+    txd_arena_destroy(arena);
+    return status;
+}
+
+static txd_status check_cfg(check_report *report, const char *path)
+{
+    txd_session session;
+    txd_passes passes = {0};
+    txd_status status = txd_session_open(&session, report->options, path);
+
+    if (status == TXD_OK)
+        status = txd_judge_apply(report->judge, session.root, session.arena);
+    if (status == TXD_OK)
+        status = txd_session_bind(&session);
+    if (status == TXD_OK)
+        status = txd_passes_init(&passes, &session, report->options, NULL,
+                                 &report->judge->select);
+    if (status == TXD_OK)
+        status = txd_passes_run(&passes, report->options);
+    if (status == TXD_OK)
+        add_results(report, path, passes.results, passes.result_count);
+    txd_passes_finish(&passes);
+    txd_session_close(&session);
+    return status;
+}
+
+/* By content where there is content; an absent REC.h5 may be there as REC.h5.part. */
+static bool looks_recorded(const char *path)
+{
+    static const unsigned char magic[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    unsigned char head[8] = {0};
+    char part[4096];
+    struct stat info;
+    FILE *file = fopen(path, "rb");
+
+    if (!file) {
+        snprintf(part, sizeof part, "%s.part", path);
+        return stat(part, &info) == 0;
+    }
+    if (fread(head, 1, sizeof head, file) != sizeof head)
+        head[0] = 0;
+    fclose(file);
+    return memcmp(head, magic, sizeof magic) == 0;
+}
+
+static void check_file(check_report *report, const char *path)
+{
+    txd_status status =
+        looks_recorded(path) ? check_recording(report, path) : check_cfg(report, path);
+
+    if (status != TXD_OK)
+        add_failure(report, path);
+}
+
+static void open_report(check_report *report)
+{
+    if (!report->json)
+        return;
+    txd_json_init(&report->writer, &report->text, 2);
+    txd_json_open_object(&report->writer);
+    txd_json_key(&report->writer, "txdiag");
+    txd_json_string(&report->writer, TXD_VERSION);
+    txd_json_key(&report->writer, "schema");
+    txd_json_int(&report->writer, 1);
+    txd_json_key(&report->writer, "files");
+    txd_json_open_array(&report->writer);
+}
+
+static void close_report(check_report *report)
+{
+    if (!report->json)
+        return;
+    txd_json_close_array(&report->writer);
+    txd_json_key(&report->writer, "exit");
+    txd_json_int(&report->writer, total_status(report));
+    txd_json_close_object(&report->writer);
+    txd_text_add(&report->text, "\n");
+}
+
+static int write_result(check_report *report, const char *path)
+{
+    txd_status status = txd_text_status(&report->text);
+
+    if (!path)
+        return txd_output_result(&report->text, total_status(report));
+    if (status == TXD_OK)
+        status =
+            txd_file_replace(path, txd_text_get(&report->text), report->text.length);
+    else
+        txd_fail(status, "no memory for the report");
+    txd_text_finish(&report->text);
+    return status == TXD_OK ? total_status(report) : txd_output_complain();
+}
+
+static txd_status check_arguments(check_report *report, const char *output)
+{
+    static const char *const formats[] = {"text", "json"};
+    int format = 0, i;
+
+    TXD_TRY(txd_options_choice(&format, report->options, "format", formats, 2));
+    report->json = format == 1;
+    if (!output)
+        return TXD_OK;
+    for (i = 0; i < report->options->operand_count; i++)
+        TXD_TRY(txd_output_differs(output, report->options->operands[i]));
+    return txd_output_check(output, TXD_OUTPUT_TEXT, report->options->force);
+}
+
+static int check_files(const txd_options *options)
+{
+    const char *output = txd_options_value(options, "output");
+    check_report report = {.options = options};
+    txd_judge judge;
+    txd_status status;
+    int i, exit_status;
+
+    status = txd_judge_init(&judge, options);
+    report.judge = &judge;
+    txd_text_init(&report.text);
+    if (status == TXD_OK)
+        status = check_arguments(&report, output);
+    if (status == TXD_OK) {
+        open_report(&report);
+        for (i = 0; i < options->operand_count; i++)
+            check_file(&report, options->operands[i]);
+        close_report(&report);
+        exit_status = write_result(&report, output);
+    } else {
+        exit_status = txd_output_complain();
+    }
+    txd_judge_finish(&judge);
+    return exit_status;
+}
+
+static const txd_option options[] = {
+    {"output", 'o', "OUT", "writes the report to a file instead of stdout"},
+    {"rules", 0, "RULES.cfg", "thresholds (its group `checks`) over those of FILE"},
+    {"only", 0, "GLOB", "evaluates only these laws; may be repeated"},
+    {"skip", 0, "GLOB", "leaves these laws out; may be repeated"},
+    {"strict", 0, NULL, "a warning counts as a broken law"},
+    {"format", 0, "FORMAT", "text (default) or json (docs/checks.md has the schema)"},
+    {"set", 0, "PATH=VALUE", "overrides one setting of a cfg; may be repeated"},
+    {NULL, 0, NULL, NULL},
+};
+
+const txd_command txd_command_check = {
+    .name = "check",
+    .sentence = "judge recordings or configurations by the laws",
+    .usage = "FILE... [--rules RULES.cfg] [--only GLOB] [--skip GLOB] [--strict]\n"
+             "                    [--format text|json] [-o OUT]",
+    .help =
+        "Evaluates every law that a FILE can answer and prints the verdicts. FILE is "
+        "a\n"
+        "recording, which is judged anew by the configuration stored in it, or a\n"
+        "MODEL.cfg, which is run without recording. A law that cannot be evaluated is\n"
+        "skipped by name, with the reason: a skip is not a pass.\n"
+        "\n"
+        "  txdiag check mini.h5\n"
+        "  txdiag check mini.h5 --only 'causality,row_sum' --format json\n"
+        "  txdiag check examples/mini.cfg mini.h5 --strict",
+    .exits = "  0   every evaluated law held in every file\n"
+             "  1   a law is broken\n"
+             "  2   a file could not be judged, and no law is broken in the others\n"
+             "  77  no law could be evaluated\n",
+    .options = options,
+    .least = 1,
+    .most = -1,
+    .run = check_files,
+};

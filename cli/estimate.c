@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory is predicted from where it goes: what the process holds already (libraries
+ * and the bound model, as the system counts it), what the pass will allocate, and
+ * what HDF5 keeps per open dataset.
+ */
+#include "cli/estimate.h"
+
+#include <sys/resource.h>
+
+#include "cli/output.h"
+#include "cli/passes.h"
+
+/* Measured with HDF5 1.10.8: a file and its metadata cache, and each open dataset. */
+#define FILE_BYTES 3000000u
+#define DATASET_BYTES 30000u
+/* Measured with OpenBLAS 0.3.21: packing buffers, touched at the first product. */
+#define BLAS_BYTES 2000000u
+
+static size_t peak_now(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (size_t)usage.ru_maxrss * 1024;
+}
+
+/* What the pass allocates, with the laws watching. */
+static txd_status pass_bytes(size_t *out, txd_session *session,
+                             const txd_options *options)
+{
+    txd_passes passes;
+    txd_status status =
+        txd_passes_init(&passes, session, options, NULL, &(txd_check_select){0});
+
+    if (status == TXD_OK)
+        status = txd_run_bytes(out, session->model, &passes.run, session->batch,
+                               session->length);
+    txd_passes_finish(&passes);
+    return status;
+}
+
+int txd_estimate_print(txd_session *session, const txd_options *options,
+                       const txd_probe_use *uses, size_t count)
+{
+    txd_probe_context context = txd_session_context(session);
+    size_t disk = 0, pass = 0, memory;
+    char text[2][32];
+    txd_text out;
+    txd_status status;
+
+    txd_text_init(&out);
+    status = txd_recorder_plan(&out, &disk, &context, uses, count);
+    if (status == TXD_OK)
+        status = pass_bytes(&pass, session, options);
+    if (status != TXD_OK) {
+        txd_text_finish(&out);
+        return txd_output_complain();
+    }
+    memory = peak_now() + pass + FILE_BYTES + DATASET_BYTES + BLAS_BYTES;
+    txd_text_addf(&out, "on disk      %zu bytes (%s)\n", disk,
+                  txd_output_bytes(text[0], sizeof text[0], (double)disk));
+    txd_text_addf(&out, "peak memory  %zu bytes (%s)\n", memory,
+                  txd_output_bytes(text[1], sizeof text[1], (double)memory));
+    return txd_output_result(&out, TXD_EXIT_HELD);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A glob that matches no law is an error: `--only rowsum` must not look like a run in
+ * which nothing was wrong.
+ */
+#include "cli/judge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/keys.h"
+
+static txd_status check_glob(const char *option, const char *glob)
+{
+    const char *names[64], *nearest;
+    size_t i, count = 0;
+
+    for (i = 0; txd_check_at(i); i++) {
+        if (txd_glob(glob, txd_check_at(i)->name))
+            return TXD_OK;
+        if (count < sizeof names / sizeof *names)
+            names[count++] = txd_check_at(i)->name;
+    }
+    nearest = txd_nearest(glob, names, count);
+    return txd_fail(TXD_ERR_ARGUMENT,
+                    "--%s %s matches no law%s%s; `txdiag list checks` names them",
+                    option, glob, nearest ? "; nearest: " : "", nearest ? nearest : "");
+}
+
+static txd_status check_globs(const char *option, const char *globs)
+{
+    char glob[128];
+    size_t length;
+
+    while (globs && *globs) {
+        globs += strspn(globs, ", ");
+        length = strcspn(globs, ",");
+        snprintf(glob, sizeof glob, "%.*s", (int)length, globs);
+        while (*glob && glob[strlen(glob) - 1] == ' ')
+            glob[strlen(glob) - 1] = '\0';
+        if (*glob)
+            TXD_TRY(check_glob(option, glob));
+        globs += length;
+    }
+    return TXD_OK;
+}
+
+static txd_status read_rules(txd_judge *judge, const char *path)
+{
+    const txd_key *const *tables;
+    txd_setting *root;
+
+    TXD_TRY(txd_cfg_load(&root, judge->arena, path));
+    TXD_TRY(txd_keys_rules(&tables, judge->arena));
+    TXD_TRY(txd_settings_validate(root, tables));
+    judge->rules = root;
+    return TXD_OK;
+}
+
+txd_status txd_judge_init(txd_judge *out, const txd_options *options)
+{
+    const char *rules = txd_options_value(options, "rules");
+
+    *out = (txd_judge){.select.strict = txd_options_has(options, "strict")};
+    TXD_TRY(txd_arena_create(&out->arena));
+    TXD_TRY(txd_options_joined(&out->select.only, options, "only", out->arena));
+    TXD_TRY(txd_options_joined(&out->select.skip, options, "skip", out->arena));
+    TXD_TRY(check_globs("only", out->select.only));
+    TXD_TRY(check_globs("skip", out->select.skip));
+    return rules ? read_rules(out, rules) : TXD_OK;
+}
+
+void txd_judge_finish(txd_judge *judge)
+{
+    txd_arena_destroy(judge->arena);
+    *judge = (txd_judge){0};
+}
+
+static txd_setting *child_named(const txd_setting *group, const char *name)
+{
+    txd_setting *child = group->kind == TXD_SETTING_GROUP ? group->child : NULL;
+
+    while (child && name && strcmp(child->name, name) != 0)
+        child = child->next;
+    return name ? child : NULL;
+}
+
+/* Takes the value of `from` and where it was written. */
+static void take_value(txd_setting *to, const txd_setting *from)
+{
+    txd_setting kept = *to;
+
+    *to = *from;
+    to->name = kept.name;
+    to->parent = kept.parent;
+    to->next = kept.next;
+    to->child = to->last = NULL;
+    to->count = 0;
+}
+
+static txd_status merge(txd_setting *to, const txd_setting *from, txd_arena *arena)
+{
+    const txd_setting *child;
+
+    for (child = from->child; child; child = child->next) {
+        txd_setting *target = child_named(to, child->name);
+        bool both = target && target->kind == TXD_SETTING_GROUP &&
+                    child->kind == TXD_SETTING_GROUP;
+
+        if (!target)
+            target = txd_setting_add(arena, to, child->name, child->kind);
+        if (!target)
+            return TXD_ERR_MEMORY;
+        if (!both)
+            take_value(target, child);
+        TXD_TRY(merge(target, child, arena));
+    }
+    return TXD_OK;
+}
+
+txd_status txd_judge_apply(const txd_judge *judge, txd_setting *root, txd_arena *arena)
+{
+    const txd_setting *rules =
+        judge->rules ? txd_setting_find(judge->rules, "checks") : NULL;
+    txd_setting *checks;
+
+    if (!rules)
+        return TXD_OK;
+    checks = child_named(root, "checks");
+    if (!checks)
+        checks = txd_setting_add(arena, root, "checks", TXD_SETTING_GROUP);
+    return checks ? merge(checks, rules, arena) : TXD_ERR_MEMORY;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * txdiag list: the names that the program knows, a line each, for people and scripts.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/check.h"
+#include "cli/describe.h"
+#include "cli/keys.h"
+#include "cli/output.h"
+#include "cli/session.h"
+#include "probes/probe.h"
+#include "viz/viz.h"
+
+/* A line is first measured, then printed, so that the sentences stand in a column. */
+typedef struct listing {
+    txd_text *text; /* NULL while measuring */
+    size_t width;
+} listing;
+
+static void add_line(listing *list, const char *name, const char *sentence)
+{
+    size_t length = strlen(name);
+
+    if (list->text)
+        txd_text_addf(list->text, "%-*s  %s\n", (int)list->width, name, sentence);
+    else if (length > list->width)
+        list->width = length;
+}
+
+static void list_points(listing *list)
+{
+    char sentence[512];
+    int point;
+
+    for (point = 0; point < TXD_POINT_COUNT; point++)
+        add_line(list, txd_point_get((txd_point)point)->name,
+                 txd_describe_point(sentence, sizeof sentence, (txd_point)point));
+}
+
+static void list_probes(listing *list)
+{
+    size_t i;
+
+    for (i = 0; txd_probe_at(i); i++)
+        add_line(list, txd_probe_at(i)->name, txd_probe_at(i)->sentence);
+}
+
+static void list_checks(listing *list)
+{
+    size_t i;
+
+    for (i = 0; txd_check_at(i); i++)
+        add_line(list, txd_check_at(i)->name, txd_check_at(i)->law);
+}
+
+static void list_faults(listing *list)
+{
+    char sentence[1024];
+    const txd_fault *fault;
+    size_t i;
+
+    for (i = 0; (fault = txd_fault_at(i)); i++)
+        add_line(list, txd_fault_name(fault),
+                 txd_describe_fault(sentence, sizeof sentence, fault));
+}
+
+static void list_figures(listing *list)
+{
+    size_t i;
+
+    for (i = 0; txd_figure_at(i); i++)
+        add_line(list, txd_figure_at(i)->name, txd_figure_at(i)->sentence);
+}
+
+static void list_backends(listing *list)
+{
+    size_t i;
+
+    for (i = 0; txd_backend_at(i); i++)
+        add_line(list, txd_backend_name(txd_backend_at(i)),
+                 txd_backend_sentence(txd_backend_at(i)));
+}
+
+static const struct {
+    const char *name;
+    void (*list)(listing *list);
+} kinds[] = {
+    {"points", list_points}, {"probes", list_probes},   {"checks", list_checks},
+    {"faults", list_faults}, {"figures", list_figures}, {"backends", list_backends},
+};
+
+#define KIND_COUNT (sizeof kinds / sizeof *kinds)
+
+static int print_kind(size_t kind)
+{
+    listing list = {0};
+    txd_text text;
+
+    txd_text_init(&text);
+    kinds[kind].list(&list);
+    list.text = &text;
+    kinds[kind].list(&list);
+    return txd_output_result(&text, TXD_EXIT_HELD);
+}
+
+static txd_status print_keys(txd_text *text)
+{
+    const txd_key *const *tables;
+    const txd_key *key;
+    txd_arena *arena;
+    txd_status status;
+
+    TXD_TRY(txd_arena_create(&arena));
+    status = txd_keys_all(&tables, arena);
+    for (; status == TXD_OK && *tables; tables++)
+        for (key = *tables; key->path; key++)
+            txd_text_addf(text, "%-28s  %s\n", key->path, key->sentence);
+    txd_arena_destroy(arena);
+    return status;
+}
+
+static int list_keys(void)
+{
+    txd_text text;
+
+    txd_text_init(&text);
+    if (print_keys(&text) == TXD_OK)
+        return txd_output_result(&text, TXD_EXIT_HELD);
+    txd_text_finish(&text);
+    return txd_output_complain();
+}
+
+/* The faults as they stand to one model: which can act, and why the others cannot. */
+static int list_applicable(const txd_options *options, const char *cfg)
+{
+    const txd_fault *fault;
+    txd_session session;
+    txd_text text;
+    size_t i;
+    int exit_status;
+
+    txd_text_init(&text);
+    if (txd_session_open(&session, options, cfg) == TXD_OK) {
+        for (i = 0; (fault = txd_fault_at(i)); i++) {
+            const char *reason =
+                txd_fault_inapplicable(fault, &session.claimed, &session.inputs);
+
+            txd_text_addf(&text, "%-24s  %s%s\n", txd_fault_name(fault),
+                          reason ? "cannot act here: " : "can act here",
+                          reason ? reason : "");
+        }
+        exit_status = txd_output_result(&text, TXD_EXIT_HELD);
+    } else {
+        exit_status = txd_output_complain();
+    }
+    txd_session_close(&session);
+    return exit_status;
+}
+
+static int fail_kind(const char *word)
+{
+    const char *names[KIND_COUNT + 1], *nearest;
+    size_t i;
+
+    for (i = 0; i < KIND_COUNT; i++)
+        names[i] = kinds[i].name;
+    names[i] = "keys";
+    nearest = txd_nearest(word, names, KIND_COUNT + 1);
+    txd_fail(TXD_ERR_ARGUMENT,
+             "there is no list of \"%s\": expected points, probes, checks, faults, "
+             "figures, backends or keys%s%s",
+             word, nearest ? "; nearest: " : "", nearest ? nearest : "");
+    return txd_output_complain();
+}
+
+static int list_names(const txd_options *options)
+{
+    const char *word = options->operands[0];
+    size_t kind;
+
+    if (options->operand_count == 2 && strcmp(word, "faults") == 0)
+        return list_applicable(options, options->operands[1]);
+    if (options->operand_count == 2) {
+        txd_fail(TXD_ERR_ARGUMENT, "only `txdiag list faults` takes a MODEL.cfg");
+        return txd_output_complain();
+    }
+    if (strcmp(word, "keys") == 0)
+        return list_keys();
+    for (kind = 0; kind < KIND_COUNT; kind++)
+        if (strcmp(word, kinds[kind].name) == 0)
+            return print_kind(kind);
+    return fail_kind(word);
+}
+
+static const txd_option options[] = {
+    {"set", 0, "PATH=VALUE", "with a MODEL.cfg: overrides one of its settings"},
+    {NULL, 0, NULL, NULL},
+};
+
+const txd_command txd_command_list = {
+    .name = "list",
+    .sentence = "list what the program knows: points, laws, faults, ...",
+    .usage = "points|probes|checks|faults|figures|backends|keys [MODEL.cfg]",
+    .help =
+        "Prints one name per line, followed by two or more spaces and a sentence.\n"
+        "\n"
+        "  points    places in a pass where values can be recorded; those that exist\n"
+        "            once per layer are called layers.N.NAME\n"
+        "  probes    what can be recorded there (`record` in MODEL.cfg)\n"
+        "  checks    the laws (`checks`)\n"
+        "  faults    mistakes that can be planted (`faults`), and by which selectors;\n"
+        "            with a MODEL.cfg: which of them can act in that model\n"
+        "  figures   what `plot` and `report` draw\n"
+        "  backends  what does the arithmetic (`precision.backend`)\n"
+        "  keys      every key of MODEL.cfg\n"
+        "\n"
+        "  txdiag list checks\n"
+        "  txdiag list faults examples/mini.cfg",
+    .exits = "  0  listed\n"
+             "  2  there is no such list, or MODEL.cfg is not right\n",
+    .options = options,
+    .least = 1,
+    .most = 2,
+    .run = list_names,
+};

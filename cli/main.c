@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * txdiag: finds the subcommand and hands over.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output.h"
+
+const txd_command *const txd_commands[] = {
+    &txd_command_run,  &txd_command_check,  &txd_command_info,    &txd_command_list,
+    &txd_command_plot, &txd_command_report, &txd_command_explain, NULL,
+};
+
+static const char about[] =
+    "usage: txdiag COMMAND ...\n"
+    "\n"
+    "Runs an attention model whose every intermediate value has a name, records what\n"
+    "you ask for, judges it by laws that hold for a correct transformer, and draws "
+    "it.\n"
+    "\n";
+
+static const char more[] =
+    "\n"
+    "txdiag COMMAND --help explains a command and its exit statuses.\n"
+    "txdiag --version prints the version.\n"
+    "\n"
+    "First steps:\n"
+    "  txdiag run examples/mini.cfg -o mini.h5\n"
+    "  txdiag plot mini.h5 layers.0.attn.weights --head 0 -o head.png\n"
+    "  txdiag list checks\n"
+    "  txdiag explain causality\n";
+
+static int help(void)
+{
+    const txd_command *const *command;
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_text_add(&text, about);
+    for (command = txd_commands; *command; command++)
+        txd_text_addf(&text, "  %-8s  %s\n", (*command)->name, (*command)->sentence);
+    txd_text_add(&text, more);
+    return txd_output_result(&text, TXD_EXIT_HELD);
+}
+
+static int version(void)
+{
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_text_addf(&text, "txdiag %s\n", TXD_VERSION);
+    return txd_output_result(&text, TXD_EXIT_HELD);
+}
+
+static int unknown(const char *word)
+{
+    const char *names[16], *nearest;
+    size_t count = 0;
+
+    while (txd_commands[count]) {
+        names[count] = txd_commands[count]->name;
+        count++;
+    }
+    nearest = txd_nearest(word, names, count);
+    txd_fail(TXD_ERR_ARGUMENT, "no command \"%s\"%s%s; txdiag --help lists them", word,
+             nearest ? "; nearest: " : "", nearest ? nearest : "");
+    return txd_output_complain();
+}
+
+static int run_command(const txd_command *command, int argc, char **argv)
+{
+    txd_options options;
+    int exit_status;
+    txd_text text;
+
+    if (txd_options_parse(&options, command, argc, argv) != TXD_OK) {
+        exit_status = txd_output_complain();
+    } else if (options.help) {
+        txd_text_init(&text);
+        txd_options_help(&text, command);
+        exit_status = txd_output_result(&text, TXD_EXIT_HELD);
+    } else {
+        exit_status = command->run(&options);
+    }
+    txd_options_finish(&options);
+    return exit_status;
+}
+
+int main(int argc, char **argv)
+{
+    const txd_command *const *command;
+
+    if (argc < 2) {
+        txd_fail(TXD_ERR_ARGUMENT, "which command? txdiag --help lists them");
+        return txd_output_complain();
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return help();
+    if (strcmp(argv[1], "--version") == 0)
+        return version();
+    for (command = txd_commands; *command; command++)
+        if (strcmp(argv[1], (*command)->name) == 0)
+            return run_command(*command, argc, argv);
+    return unknown(argv[1]);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Outputs are checked before the model runs, because a run of hours that cannot be
+ * written is worse than an error after a millisecond. The writers check again: this is
+ * for the person, not for safety.
+ */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void txd_output_say(const txd_options *options, const char *format, ...)
+{
+    va_list arguments;
+
+    if (options->quiet)
+        return;
+    fputs("txdiag: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+int txd_output_complain(void)
+{
+    fprintf(stderr, "txdiag: %s\n", txd_message());
+    return TXD_EXIT_NO_ANSWER;
+}
+
+int txd_output_result(txd_text *text, int exit_status)
+{
+    txd_status status = txd_text_status(text);
+
+    if (status != TXD_OK)
+        txd_fail(status, "no memory for the result");
+    else if (fwrite(txd_text_get(text), 1, text->length, stdout) != text->length ||
+             fflush(stdout) != 0)
+        status = txd_fail(TXD_ERR_IO, "standard output: %s", strerror(errno));
+    txd_text_finish(text);
+    return status == TXD_OK ? exit_status : txd_output_complain();
+}
+
+/* Whether the file begins like something that txdiag writes under this name. */
+static bool is_ours(const char *path, txd_output_kind kind)
+{
+    char head[256] = "";
+    FILE *file;
+    size_t count;
+
+    if (kind == TXD_OUTPUT_RECORDING)
+        return txd_recording_is(path);
+    file = fopen(path, "rb");
+    if (!file)
+        return false;
+    count = fread(head, 1, sizeof head - 1, file);
+    fclose(file);
+    if (kind == TXD_OUTPUT_PICTURE)
+        return memcmp(head, "\x89PNG", 4) == 0 || memcmp(head, "%PDF", 4) == 0 ||
+               strncmp(head, "<?xml", 5) == 0 || strncmp(head, "<svg", 4) == 0;
+    return count == 0 || strncmp(head, "txdiag", 6) == 0 ||
+           (head[strspn(head, " \n")] == '{' && strstr(head, "txdiag"));
+}
+
+/* The folder that holds `path`, into `text`. */
+static void folder_of(char *text, size_t bytes, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        snprintf(text, bytes, ".");
+    else
+        snprintf(text, bytes, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
+static txd_status check_folder(const char *folder, const char *path)
+{
+    struct stat info;
+
+    if (stat(folder, &info) != 0)
+        return txd_fail(TXD_ERR_IO,
+                        "%s: its folder %s: %s; make it, or write elsewhere", path,
+                        folder, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return txd_fail(TXD_ERR_IO, "%s: %s is not a folder", path, folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return txd_fail(TXD_ERR_IO, "%s: cannot write in folder %s: %s", path, folder,
+                        strerror(errno));
+    return TXD_OK;
+}
+
+txd_status txd_output_check(const char *path, txd_output_kind kind, bool force)
+{
+    static const char *const kinds[] = {"a txdiag recording", "a picture",
+                                        "a txdiag report"};
+    char folder[4096];
+    struct stat info;
+
+    folder_of(folder, sizeof folder, path);
+    TXD_TRY(check_folder(folder, path));
+    if (stat(path, &info) != 0)
+        return errno == ENOENT ? TXD_OK
+                               : txd_fail(TXD_ERR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return txd_fail(TXD_ERR_IO, "%s is not a regular file: choose another output",
+                        path);
+    if (force || is_ours(path, kind))
+        return TXD_OK;
+    return txd_fail(TXD_ERR_IO,
+                    "%s exists and is not %s; it is left alone: choose another output, "
+                    "or replace it with --force",
+                    path, kinds[kind]);
+}
+
+txd_status txd_output_differs(const char *output, const char *input)
+{
+    struct stat a, b;
+
+    if (stat(output, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        return txd_fail(TXD_ERR_IO, "%s is the input itself: choose another output",
+                        output);
+    return TXD_OK;
+}
+
+txd_status txd_output_folder(const char *path)
+{
+    char folder[4096];
+    struct stat info;
+    size_t length;
+
+    if (stat(path, &info) == 0)
+        return check_folder(path, path);
+    snprintf(folder, sizeof folder, "%s", path);
+    for (length = strlen(folder); length > 1 && folder[length - 1] == '/'; length--)
+        folder[length - 1] = '\0';
+    if (mkdir(folder, 0777) != 0)
+        return txd_fail(TXD_ERR_IO, "cannot make folder %s: %s", path, strerror(errno));
+    return TXD_OK;
+}
+
+char *txd_output_stem(txd_arena *arena, const char *path, const char *ending)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    size_t length = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    char *text = txd_arena_alloc(arena, length + strlen(ending) + 1, 1);
+
+    if (text) {
+        memcpy(text, name, length);
+        strcpy(text + length, ending);
+    }
+    return text;
+}
+
+char *txd_output_beside(txd_arena *arena, const char *file, const char *path)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    size_t length = *path != '/' && slash ? (size_t)(slash - file) + 1 : 0;
+    char *text = txd_arena_alloc(arena, length + strlen(path) + 1, 1);
+
+    if (text) {
+        if (length)
+            memcpy(text, file, length);
+        strcpy(text + length, path);
+    }
+    return text;
+}
+
+char *txd_output_bytes(char *text, size_t bytes, double count)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    size_t unit = 0;
+
+    while (count >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        count /= 1000;
+        unit++;
+    }
+    snprintf(text, bytes, unit && count < 9.95 ? "%.1f %s" : "%.0f %s", count,
+             units[unit]);
+    return text;
+}

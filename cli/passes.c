@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inputs of a step live in an arena that is reset for the next one, so that a run of a
+ * million steps needs the memory of one.
+ */
+#include "cli/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+
+/* Half a unit in the last place of 1: what one rounding can change. */
+static double roundoff(txd_dtype dtype)
+{
+    return dtype == TXD_F64 ? 0x1p-53 : 0x1p-24;
+}
+
+static txd_status create_checks(txd_passes *passes, const txd_check_select *select)
+{
+    const txd_session *session = passes->session;
+    double unit = roundoff(txd_backend_dtype(session->backend));
+    txd_check_context context = {.claimed = &session->claimed,
+                                 .dtype = txd_backend_dtype(session->backend),
+                                 .u_store = unit,
+                                 .u_accumulate = unit,
+                                 .run = &passes->run};
+
+    return txd_checks_create(&passes->checks, &context, session->root, select, NULL,
+                             NULL);
+}
+
+static txd_status join_taps(txd_passes *passes)
+{
+    txd_tap *const *recorded = NULL, *const * judging;
+    size_t record_count = 0, check_count;
+
+    if (passes->recorder)
+        recorded = txd_recorder_taps(passes->recorder, &record_count);
+    judging = txd_checks_taps(passes->checks, &check_count);
+    passes->taps = calloc(record_count + check_count + 1, sizeof *passes->taps);
+    if (!passes->taps)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for the taps");
+    if (record_count)
+        memcpy(passes->taps, recorded, record_count * sizeof *passes->taps);
+    if (check_count)
+        memcpy(passes->taps + record_count, judging,
+               check_count * sizeof *passes->taps);
+    passes->run.taps = passes->taps;
+    passes->run.tap_count = record_count + check_count;
+    return TXD_OK;
+}
+
+txd_status txd_passes_init(txd_passes *out, txd_session *session,
+                           const txd_options *options, txd_recorder *recorder,
+                           const txd_check_select *select)
+{
+    *out = (txd_passes){.session = session, .recorder = recorder};
+    out->run = (txd_run_options){.claimed = &session->claimed,
+                                 .plan = session->plan,
+                                 .params = session->params,
+                                 .threads = options->threads,
+                                 .progress = txd_progress_show};
+    TXD_TRY(create_checks(out, select));
+    return join_taps(out);
+}
+
+void txd_passes_finish(txd_passes *passes)
+{
+    txd_checks_destroy(passes->checks);
+    free(passes->taps);
+    *passes = (txd_passes){0};
+}
+
+static txd_status run_step(txd_passes *passes, txd_run *run, txd_arena *arena,
+                           size_t step)
+{
+    txd_inputs inputs;
+
+    txd_arena_reset(arena);
+    TXD_TRY(txd_input_source_step(&inputs, passes->session->source, arena, step));
+    if (passes->recorder)
+        TXD_TRY(txd_recorder_step_begin(passes->recorder, &inputs, (int)step));
+    TXD_TRY(txd_run_forward(run, &inputs, (int)step));
+    if (passes->recorder)
+        TXD_TRY(txd_recorder_step_end(passes->recorder, txd_run_loss(run)));
+    passes->steps_done++;
+    return TXD_OK;
+}
+
+static txd_status run_steps(txd_passes *passes, txd_run *run, txd_arena *arena)
+{
+    size_t step;
+
+    for (step = 0; step < passes->session->steps; step++) {
+        TXD_TRY(run_step(passes, run, arena, step));
+        if (txd_interrupt_count() > 0)
+            return txd_fail(TXD_ERR_INTERRUPTED, "interrupted after step %zu of %zu",
+                            step + 1, passes->session->steps);
+    }
+    return TXD_OK;
+}
+
+txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
+{
+    txd_progress progress;
+    txd_arena *arena = NULL;
+    txd_run *run = NULL;
+    txd_status status;
+
+    txd_progress_begin(&progress, passes->session->steps, !options->quiet);
+    passes->run.progress_self = &progress;
+    status = txd_arena_create(&arena);
+    if (status == TXD_OK)
+        status = txd_run_create(&run, passes->session->model, &passes->run);
+    if (status == TXD_OK)
+        status = run_steps(passes, run, arena);
+    txd_progress_end(&progress);
+    passes->run.progress_self = NULL;
+    txd_run_destroy(run);
+    txd_arena_destroy(arena);
+    if (status != TXD_OK)
+        return status;
+    return txd_checks_finish(&passes->results, &passes->result_count, passes->checks);
+}

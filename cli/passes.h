@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All passes of a session, step by step, with the laws and (in `run`) the recorder
+ * watching.
+ */
+#ifndef TXD_CLI_PASSES_H
+#define TXD_CLI_PASSES_H
+
+#include "checks/check.h"
+#include "cli/session.h"
+
+typedef struct txd_passes {
+    txd_session *session;
+    txd_run_options run; /* the laws point at it: do not move */
+    txd_checks *checks;
+    txd_recorder *recorder; /* NULL = nothing is recorded; not owned */
+    txd_tap **taps;         /* of the recorder and the laws */
+    size_t steps_done;      /* finished, and if recorded, flushed */
+    const txd_result *results;
+    size_t result_count; /* after txd_passes_run */
+} txd_passes;
+
+/* Sets up the laws and joins the taps. Finish in either case; everything passed in
+ * must outlive it. */
+txd_status txd_passes_init(txd_passes *out, txd_session *session,
+                           const txd_options *options, txd_recorder *recorder,
+                           const txd_check_select *select);
+void txd_passes_finish(txd_passes *passes);
+
+/* Runs every step and ends the evaluation. ERR_INTERRUPTED if a signal came: the step
+ * it came in is finished, unless a second one came. */
+txd_status txd_passes_run(txd_passes *passes, const txd_options *options);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * txdiag plot: a picture of one site of a recording.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "viz/viz.h"
+
+static txd_status read_range(txd_range *out, const txd_options *options,
+                             const char *name)
+{
+    const char *text = txd_options_value(options, name);
+    txd_status status = text ? txd_range_parse(out, text) : TXD_OK;
+
+    return status == TXD_OK ? status : txd_fail_prefix(status, "--%s", name);
+}
+
+static txd_status read_request(txd_figure_request *request, const txd_options *options,
+                               txd_arena *arena)
+{
+    static const char *const scales[] = {"linear", "log"};
+    const char *site = options->operands[1];
+    int scale = TXD_SCALE_LINEAR, point;
+
+    *request = (txd_figure_request){.layer = -1, .head = -1, .step = -1, .batch = -1};
+    request->site = site;
+    for (point = 0; point < TXD_POINT_COUNT; point++)
+        if (txd_point_per_layer((txd_point)point) &&
+            strcmp(txd_point_get((txd_point)point)->name, site) == 0) {
+            char *full = txd_arena_alloc(arena, strlen(site) + 10, 1);
+
+            if (!full)
+                return TXD_ERR_MEMORY;
+            strcat(strcpy(full, "layers.*."), site);
+            request->site = full;
+        }
+    TXD_TRY(txd_options_int(&request->layer, options, "layer"));
+    TXD_TRY(txd_options_int(&request->head, options, "head"));
+    TXD_TRY(txd_options_int(&request->step, options, "step"));
+    TXD_TRY(txd_options_int(&request->batch, options, "batch"));
+    TXD_TRY(read_range(&request->query, options, "query"));
+    TXD_TRY(read_range(&request->key, options, "key"));
+    TXD_TRY(txd_options_choice(&scale, options, "scale", scales, 2));
+    request->scale = (txd_scale)scale;
+    request->path = txd_options_value(options, "output");
+    if (!request->path)
+        return txd_fail(TXD_ERR_ARGUMENT,
+                        "plot needs -o FILE.png or -o FILE.svg: where to draw");
+    return TXD_OK;
+}
+
+static txd_status plot_recording(const txd_options *options, txd_arena *arena)
+{
+    const char *path = options->operands[0];
+    txd_figure_request request;
+    txd_trace *recording = NULL;
+    bool partial = false;
+    txd_status status;
+
+    TXD_TRY(read_request(&request, options, arena));
+    TXD_TRY(txd_output_differs(request.path, path));
+    TXD_TRY(txd_output_check(request.path, TXD_OUTPUT_PICTURE, options->force));
+    TXD_TRY(txd_recording_open(&recording, path, &partial));
+    if (partial)
+        txd_output_say(options, "%s is not there; reading %s.part", path, path);
+    status = txd_plot(recording, &request);
+    txd_trace_destroy(recording);
+    if (status == TXD_OK)
+        txd_output_say(options, "drew %s", request.path);
+    return status;
+}
+
+static int plot(const txd_options *options)
+{
+    txd_arena *arena = NULL;
+    txd_status status = txd_arena_create(&arena);
+
+    if (status == TXD_OK)
+        status = plot_recording(options, arena);
+    txd_arena_destroy(arena);
+    return status == TXD_OK ? TXD_EXIT_HELD : txd_output_complain();
+}
+
+static const txd_option options[] = {
+    {"output", 'o', "FILE", "the picture; its ending says the format: .png or .svg"},
+    {"layer", 0, "N", "the layer, if SITE leaves it open (layers.*.attn.weights)"},
+    {"head", 0, "N", "one head; without it all layers and heads at a glance"},
+    {"step", 0, "N", "the step; default: the last"},
+    {"batch", 0, "N", "the batch row; default: 0"},
+    {"query", 0, "RANGE", "only these queries: \"5\", \"0:10\" (10 excluded), \"3:\""},
+    {"key", 0, "RANGE", "only these keys"},
+    {"scale", 0, "SCALE", "linear (default) or log"},
+    {NULL, 0, NULL, NULL},
+};
+
+const txd_command txd_command_plot = {
+    .name = "plot",
+    .sentence = "draw one site of a recording",
+    .usage =
+        "REC.h5 SITE [--layer N] [--head N] [--step N] [--query RANGE]\n"
+        "                   [--key RANGE] [--scale linear|log] -o FILE.png|FILE.svg",
+    .help =
+        "Draws the values at a site: one head as a matrix of queries (rows, the first\n"
+        "on top) and keys, or all layers and heads side by side. The half that the\n"
+        "mask hides is blank; what is there nevertheless shows.\n"
+        "\n"
+        "  txdiag plot mini.h5 layers.0.attn.weights --head 1 -o head.png\n"
+        "  txdiag plot mini.h5 'layers.*.attn.weights' -o overview.png\n"
+        "  txdiag plot mini.h5 attn.weights --layer 1 --head 0 --scale log -o head.svg",
+    .exits = "  0  drawn\n"
+             "  2  not drawn (no such site, gnuplot or its fonts missing, ...); an\n"
+             "     earlier FILE is untouched\n",
+    .options = options,
+    .least = 2,
+    .most = 2,
+    .run = plot,
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * txdiag run: the model under probes, recorded and judged.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/estimate.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/passes.h"
+#include "viz/viz.h"
+
+typedef struct run_job {
+    const txd_options *options;
+    txd_session session;
+    txd_probe_use *uses;
+    size_t use_count;
+    const char *output; /* the recording */
+    const char *report; /* a folder; NULL = no report */
+    txd_recorder *recorder;
+    txd_passes passes;
+    int exit_status;
+} run_job;
+
+static txd_status check_outputs(run_job *job, const char *cfg)
+{
+    job->output = txd_options_value(job->options, "output");
+    job->report = txd_options_value(job->options, "report");
+    if (!job->output)
+        job->output = txd_output_stem(job->session.arena, cfg, ".h5");
+    if (!job->output)
+        return TXD_ERR_MEMORY;
+    TXD_TRY(txd_output_differs(job->output, cfg));
+    TXD_TRY(txd_output_check(job->output, TXD_OUTPUT_RECORDING, job->options->force));
+    return job->report ? txd_output_folder(job->report) : TXD_OK;
+}
+
+static txd_status prepare(run_job *job, const char *cfg)
+{
+    txd_probe_context context;
+
+    TXD_TRY(txd_session_open(&job->session, job->options, cfg));
+    if (!txd_options_has(job->options, "dry-run"))
+        TXD_TRY(check_outputs(job, cfg));
+    TXD_TRY(txd_session_bind(&job->session));
+    context = txd_session_context(&job->session);
+    return txd_record_read(&job->uses, &job->use_count, job->session.arena,
+                           job->session.root, &context);
+}
+
+static txd_status create_recorder(run_job *job)
+{
+    const txd_session *session = &job->session;
+    txd_probe_context context = txd_session_context(session);
+    txd_text command, config, faults;
+    txd_status status;
+
+    txd_text_init(&command);
+    txd_text_init(&config);
+    txd_text_init(&faults);
+    txd_options_line(&command, job->options);
+    txd_session_print(&config, session);
+    txd_session_print_faults(&faults, session);
+    status = txd_text_status(&command);
+    if (status == TXD_OK)
+        status = txd_text_status(&config);
+    if (status == TXD_OK)
+        status = txd_text_status(&faults);
+    if (status == TXD_OK) {
+        txd_recorder_info info = {.command = txd_text_get(&command),
+                                  .config = txd_text_get(&config),
+                                  .faults = txd_text_get(&faults),
+                                  .backend = txd_backend_name(session->backend),
+                                  .simd = txd_backend_simd(session->backend),
+                                  .blas = txd_backend_blas(session->backend),
+                                  .seed = (int64_t)session->seed};
+
+        status = txd_recorder_create(&job->recorder, job->output, job->options->force,
+                                     &context, &info, job->uses, job->use_count);
+    }
+    txd_text_finish(&command);
+    txd_text_finish(&config);
+    txd_text_finish(&faults);
+    return status;
+}
+
+/* A failed run leaves a .part only if it holds steps. The message of the failure is
+ * kept over what closing may say. */
+static void close_failed(run_job *job, txd_status status)
+{
+    bool keep = job->passes.steps_done > 0 || status == TXD_ERR_INTERRUPTED;
+    char message[2048];
+
+    if (!job->recorder)
+        return;
+    snprintf(message, sizeof message, "%s", txd_message());
+    if (keep)
+        txd_recorder_close(job->recorder, false);
+    else
+        txd_recorder_discard(job->recorder);
+    job->recorder = NULL;
+    if (keep)
+        txd_fail(status, "%s; %s.part holds %zu of %zu steps", message, job->output,
+                 job->passes.steps_done, job->session.steps);
+    else
+        txd_fail(status, "%s", message);
+}
+
+static txd_status close_complete(run_job *job)
+{
+    txd_recorder *recorder = job->recorder;
+
+    TXD_TRY(txd_report_record(txd_recorder_recording(recorder), job->passes.results,
+                              job->passes.result_count));
+    if (txd_interrupt_count() > 0)
+        return txd_fail(TXD_ERR_INTERRUPTED, "interrupted after the last step");
+    job->recorder = NULL; /* close frees, whatever it says */
+    return txd_recorder_close(recorder, true);
+}
+
+static txd_status record(run_job *job)
+{
+    txd_status status = create_recorder(job);
+
+    if (status == TXD_OK && job->session.from)
+        status = txd_recording_meta(txd_recorder_recording(job->recorder), "model",
+                                    job->session.from);
+    if (status == TXD_OK)
+        status = txd_passes_init(&job->passes, &job->session, job->options,
+                                 job->recorder, &(txd_check_select){0});
+    if (status == TXD_OK)
+        status = txd_passes_run(&job->passes, job->options);
+    if (status == TXD_OK)
+        status = close_complete(job);
+    if (status != TXD_OK)
+        close_failed(job, status);
+    return status;
+}
+
+static txd_status write_report(run_job *job)
+{
+    txd_trace *recording = NULL;
+    txd_status status = txd_recording_open(&recording, job->output, NULL);
+
+    if (status == TXD_OK)
+        status = txd_report_html(recording, job->output, job->report);
+    txd_trace_destroy(recording);
+    return status;
+}
+
+static int print_results(run_job *job)
+{
+    const txd_passes *passes = &job->passes;
+    int status = txd_checks_exit(passes->results, passes->result_count, false);
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_report_text(&text, job->session.path, passes->results, passes->result_count,
+                    job->options->verbose);
+    return txd_output_result(&text, status);
+}
+
+/* Says where the outputs are, and draws the report, which reads the finished file. */
+static int conclude(run_job *job)
+{
+    int status = print_results(job);
+
+    txd_output_say(job->options, "recorded %s", job->output);
+    if (!job->report)
+        return status;
+    if (write_report(job) != TXD_OK) {
+        txd_output_complain();
+        return status == TXD_EXIT_HELD ? TXD_EXIT_NO_ANSWER : status;
+    }
+    txd_output_say(job->options, "report %s/index.html", job->report);
+    return status;
+}
+
+static int run_model(const txd_options *options)
+{
+    run_job job = {.options = options};
+    const char *cfg = options->operands[0];
+    txd_status status;
+    int exit_status;
+
+    txd_interrupt_watch();
+    status = prepare(&job, cfg);
+    if (status == TXD_OK && txd_options_has(options, "dry-run")) {
+        exit_status =
+            txd_estimate_print(&job.session, options, job.uses, job.use_count);
+    } else {
+        if (status == TXD_OK)
+            status = record(&job);
+        if (status == TXD_OK)
+            exit_status = conclude(&job);
+        else
+            exit_status = txd_output_complain();
+        if (status == TXD_ERR_INTERRUPTED)
+            exit_status = TXD_EXIT_INTERRUPTED;
+    }
+    txd_passes_finish(&job.passes);
+    txd_session_close(&job.session);
+    return exit_status;
+}
+
+static const txd_option options[] = {
+    {"output", 'o', "REC.h5", "the recording; default: the cfg's name with .h5, here"},
+    {"set", 0, "PATH=VALUE", "overrides one setting of the cfg; may be repeated"},
+    {"report", 0, "DIR", "also writes DIR/index.html: verdicts and figures"},
+    {"dry-run", 0, NULL, "says what would be recorded and what it costs; no pass"},
+    {NULL, 0, NULL, NULL},
+};
+
+const txd_command txd_command_run = {
+    .name = "run",
+    .sentence = "run a model under probes, record it, judge it",
+    .usage = "MODEL.cfg [-o REC.h5] [--set PATH=VALUE]... [--report DIR] [--dry-run]",
+    .help =
+        "Runs the decoder that MODEL.cfg describes, on its input, as many steps as "
+        "the\n"
+        "input says. The probes of `record` write what they see to REC.h5 (HDF5), all\n"
+        "laws (`txdiag list checks`) are judged on the way, and the verdicts are "
+        "printed\n"
+        "and stored. While it runs, the file is REC.h5.part; every finished step in "
+        "it\n"
+        "survives a crash. An earlier REC.h5 is replaced once the new one is "
+        "complete.\n"
+        "\n"
+        "  txdiag run examples/mini.cfg -o mini.h5 --report report\n"
+        "  txdiag run mini.cfg --set model.n_layers=4 --set 'input.random.length=100'\n"
+        "  txdiag run mini.cfg --set 'faults=({name=\"mask_off_by_one\"; "
+        "layers=\"1\";})'\n"
+        "  txdiag run big.cfg --dry-run",
+    .exits = "  0    every law held\n"
+             "  1    a law is broken; the recording is complete\n"
+             "  2    the run could not be made; an earlier REC.h5 is untouched\n"
+             "  77   no law could be evaluated\n"
+             "  130  interrupted: the step was finished, REC.h5.part holds what was "
+             "recorded\n",
+    .options = options,
+    .least = 1,
+    .most = 1,
+    .run = run_model,
+};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order matters: settings, then the checkpoint's own configuration, then input,
+ * faults and weights, each judged by what came before it.
+ */
+#include "cli/session.h"
+
+#include <string.h>
+
+#include "cli/keys.h"
+#include "cli/output.h"
+
+#define DEFAULT_BACKEND "cpu32"
+
+static txd_status read_settings(txd_session *session, const txd_options *options)
+{
+    const txd_key *const *tables;
+    const char *assignment;
+    int64_t version = 1, seed = 1;
+    size_t at = 0;
+
+    TXD_TRY(txd_cfg_load(&session->root, session->arena, session->path));
+    while ((assignment = txd_options_next(options, "set", &at)))
+        TXD_TRY(txd_cfg_set(session->root, session->arena, assignment));
+    TXD_TRY(txd_keys_all(&tables, session->arena));
+    TXD_TRY(txd_settings_validate(session->root, tables));
+    TXD_TRY(txd_setting_int(&version, session->root, "version", 1, 1));
+    TXD_TRY(txd_setting_int(&seed, session->root, "seed", 0, INT64_MAX));
+    session->seed = (uint64_t)seed;
+    return TXD_OK;
+}
+
+static txd_status choose_backend(txd_session *session, const txd_options *options)
+{
+    const txd_setting *setting = txd_setting_find(session->root, "precision.backend");
+    const char *name = DEFAULT_BACKEND;
+    char place[512];
+    txd_status status;
+
+    if (options->backend) {
+        status = txd_backend_find(&session->backend, options->backend);
+        return status == TXD_OK ? status : txd_fail_prefix(status, "--backend");
+    }
+    TXD_TRY(txd_setting_string(&name, session->root, "precision.backend"));
+    status = txd_backend_find(&session->backend, name);
+    if (status != TXD_OK && setting)
+        txd_fail_prefix(status, "%s", txd_setting_place(place, sizeof place, setting));
+    return status;
+}
+
+static txd_status open_checkpoint(txd_session *session)
+{
+    const txd_setting *from = txd_setting_find(session->root, "model.from");
+    const txd_setting *weights = txd_setting_find(session->root, "weights");
+    char place[512];
+    txd_status status;
+
+    if (!from)
+        return TXD_OK;
+    txd_setting_place(place, sizeof place, weights ? weights : from);
+    if (weights)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "%s: weights are drawn only without model.from, which reads "
+                        "them from a checkpoint: remove one of the two",
+                        place);
+    session->from = txd_output_beside(session->arena, from->file, from->string);
+    if (!session->from)
+        return TXD_ERR_MEMORY;
+    status = txd_checkpoint_open(&session->checkpoint, session->from);
+    return status == TXD_OK ? status : txd_fail_prefix(status, "%s", place);
+}
+
+/* Faults are tried on the inputs of the first step, or of a later one if they cannot
+ * act on it (padding may begin late). */
+static txd_status plant_faults(txd_session *session)
+{
+    txd_status status;
+    size_t step = 0;
+
+    session->actual = &session->claimed;
+    TXD_TRY(txd_faults_read(&session->faults, &session->fault_count, session->arena,
+                            session->root));
+    do {
+        TXD_TRY(txd_input_source_step(&session->inputs, session->source, session->arena,
+                                      step));
+        if (session->fault_count == 0)
+            return TXD_OK;
+        status = txd_plan_create(&session->plan, &session->claimed, &session->inputs,
+                                 session->faults, session->fault_count);
+    } while (status == TXD_ERR_INAPPLICABLE && ++step < session->steps && step < 64);
+    if (status == TXD_OK)
+        session->actual = txd_plan_config(session->plan);
+    return status;
+}
+
+txd_status txd_session_open(txd_session *out, const txd_options *options,
+                            const char *path)
+{
+    const txd_config *stated = NULL;
+
+    *out = (txd_session){.path = path};
+    TXD_TRY(txd_arena_create(&out->arena));
+    TXD_TRY(read_settings(out, options));
+    TXD_TRY(choose_backend(out, options));
+    TXD_TRY(open_checkpoint(out));
+    if (out->checkpoint)
+        stated = txd_checkpoint_config(out->checkpoint);
+    TXD_TRY(txd_config_read(&out->claimed, out->arena, out->root, stated));
+    TXD_TRY(txd_points_order(&out->order, &out->stops, out->arena, &out->claimed));
+    TXD_TRY(txd_input_source_create(&out->source, out->root, &out->claimed, out->seed));
+    txd_input_source_shape(&out->batch, &out->length, out->source);
+    out->steps = txd_input_source_steps(out->source);
+    return plant_faults(out);
+}
+
+txd_status txd_session_bind(txd_session *session)
+{
+    if (session->checkpoint) {
+        TXD_TRY(txd_checkpoint_params(&session->params, session->checkpoint,
+                                      &session->claimed));
+    } else {
+        TXD_TRY(txd_params_create(&session->params, &session->claimed, TXD_F32));
+        TXD_TRY(txd_params_init(session->params, &session->claimed, session->root,
+                                session->seed));
+    }
+    if (session->plan)
+        TXD_TRY(txd_plan_edit_params(session->plan, session->params));
+    return txd_model_create(&session->model, session->backend, session->actual,
+                            session->params);
+}
+
+void txd_session_close(txd_session *session)
+{
+    txd_model_destroy(session->model);
+    txd_params_destroy(session->params);
+    txd_plan_destroy(session->plan);
+    txd_input_source_destroy(session->source);
+    txd_checkpoint_destroy(session->checkpoint);
+    txd_arena_destroy(session->arena);
+    *session = (txd_session){0};
+}
+
+txd_probe_context txd_session_context(const txd_session *session)
+{
+    return (txd_probe_context){.claimed = &session->claimed,
+                               .order = session->order,
+                               .stops = session->stops,
+                               .params = session->params,
+                               .dtype = txd_backend_dtype(session->backend),
+                               .batch = session->batch,
+                               .length = session->length,
+                               .steps = session->steps};
+}
+
+void txd_session_print(txd_text *out, const txd_session *session)
+{
+    static const char *const left_out[] = {"version", "seed", "model", "mask",
+                                           "faults"};
+    txd_setting rest = *session->root, kept[32];
+    const txd_setting *child;
+    size_t i, count = 0;
+
+    txd_text_addf(out, "version = 1;\nseed = %llu;\n",
+                  (unsigned long long)session->seed);
+    txd_config_print(out, &session->claimed);
+    for (child = session->root->child; child; child = child->next) {
+        for (i = 0; i < sizeof left_out / sizeof *left_out; i++)
+            if (strcmp(child->name, left_out[i]) == 0)
+                break;
+        if (i == sizeof left_out / sizeof *left_out &&
+            count < sizeof kept / sizeof *kept)
+            kept[count++] = *child;
+    }
+    for (i = 0; i < count; i++)
+        kept[i].next = i + 1 < count ? &kept[i + 1] : NULL;
+    rest.child = count ? kept : NULL;
+    rest.last = count ? &kept[count - 1] : NULL;
+    rest.count = count;
+    txd_settings_print(out, &rest);
+}
+
+static void print_value(txd_text *out, const txd_setting *setting)
+{
+    switch (setting->kind) {
+    case TXD_SETTING_STRING:
+        txd_text_add(out, setting->string);
+        break;
+    case TXD_SETTING_INT:
+        txd_text_addf(out, "%lld", (long long)setting->integer);
+        break;
+    case TXD_SETTING_REAL:
+        txd_text_add_real(out, setting->real);
+        break;
+    default:
+        txd_text_add(out, "?");
+    }
+}
+
+void txd_session_print_faults(txd_text *out, const txd_session *session)
+{
+    const txd_setting *child;
+    size_t i;
+
+    for (i = 0; i < session->fault_count; i++) {
+        const txd_fault_use *use = &session->faults[i];
+
+        txd_text_addf(out, "%s%s", i ? "; " : "", use->name);
+        for (child = use->setting ? use->setting->child : NULL; child;
+             child = child->next) {
+            if (strcmp(child->name, "name") == 0)
+                continue;
+            txd_text_addf(out, " %s=", child->name);
+            print_value(out, child);
+        }
+    }
+}
