@@ -25,10 +25,10 @@ extern "C" {
 
 /* What a tap can ask for at a site (bits). */
 enum {
-    TXD_ASK_VALUE = 1, /* the value itself (block->value.data) */
-    TXD_ASK_ROWS = 2,  /* row statistics; at attn.weights only (block->rows) */
-    TXD_ASK_STATS = 4, /* statistics of the whole value (block->stats, last block) */
-    TXD_ASK_EDIT = 8,  /* to change the value before anything reads it */
+    TXD_ASK_VALUE = 1,   /* the value itself (block->value.data) */
+    TXD_ASK_ROWS = 2,    /* row statistics; at attn.weights only (block->rows) */
+    TXD_ASK_STATS = 4,   /* statistics of the whole value (block->stats, last block) */
+    TXD_ASK_EDIT = 8,    /* to change the value before anything reads it */
     TXD_ASK_HIDDEN = 16, /* hidden cells too; at attn.weights only, overruled by
                             mask.evaluate_hidden = "never" */
 };

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Binding a model: every parameter converted once into one memory of the backend. A
+ * fused QKV matrix is three row ranges of one parameter, so the decoder sees q, k and v
+ * alike however they are stored.
+ */
+#include <string.h>
+
+#include "model/run_private.h"
+
+/* Where the next parameter goes. */
+struct binder {
+    struct txd_model *model;
+    txd_params *params;
+    char *next; /* NULL while only counting */
+    size_t bytes;
+};
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Reserves space for a parameter and fills it; NULL if the model has none such. */
+static const char *place(struct binder *binder, txd_param_id id, int layer)
+{
+    const txd_param *param = txd_params_get(binder->params, id, layer);
+    txd_dtype dtype = binder->model->backend->dtype;
+    size_t count;
+    char *here;
+
+    if (param == NULL)
+        return NULL;
+    count = txd_tensor_count(&param->value);
+    binder->bytes += aligned(count * txd_dtype_bytes(dtype));
+    if (binder->next == NULL)
+        return NULL;
+    here = binder->next;
+    txd_convert(here, dtype, param->value.data, param->value.dtype, count);
+    binder->next += aligned(count * txd_dtype_bytes(dtype));
+    return here;
+}
+
+/* The row ranges of a fused parameter; `width` is 1 for a bias. */
+static void place_fused(struct binder *binder, txd_param_id id, int layer, size_t width,
+                        const void *parts[3])
+{
+    const txd_config *c = binder->model->config;
+    const char *whole = place(binder, id, layer);
+    size_t row = width * txd_dtype_bytes(binder->model->backend->dtype);
+
+    if (whole == NULL)
+        return;
+    parts[0] = whole;
+    parts[1] = whole + c->n_heads * c->head_dim * row;
+    parts[2] = whole + (c->n_heads + c->n_kv_heads) * c->head_dim * row;
+}
+
+static void place_qkv(struct binder *binder, struct txd_layer_weights *w, int layer)
+{
+    const txd_config *c = binder->model->config;
+    const void *weights[3] = {NULL, NULL, NULL}, *biases[3] = {NULL, NULL, NULL};
+
+    if (c->qkv == TXD_QKV_FUSED) {
+        place_fused(binder, TXD_PARAM_QKV_WEIGHT, layer, c->d_model, weights);
+        place_fused(binder, TXD_PARAM_QKV_BIAS, layer, 1, biases);
+    } else {
+        weights[0] = place(binder, TXD_PARAM_Q_WEIGHT, layer);
+        weights[1] = place(binder, TXD_PARAM_K_WEIGHT, layer);
+        weights[2] = place(binder, TXD_PARAM_V_WEIGHT, layer);
+        biases[0] = place(binder, TXD_PARAM_Q_BIAS, layer);
+        biases[1] = place(binder, TXD_PARAM_K_BIAS, layer);
+        biases[2] = place(binder, TXD_PARAM_V_BIAS, layer);
+    }
+    w->q = weights[0];
+    w->k = weights[1];
+    w->v = weights[2];
+    w->q_bias = biases[0];
+    w->k_bias = biases[1];
+    w->v_bias = biases[2];
+}
+
+static void place_layer(struct binder *binder, int layer)
+{
+    struct txd_layer_weights *w = &binder->model->layers[layer];
+
+    w->norm1_gain = place(binder, TXD_PARAM_NORM1_WEIGHT, layer);
+    w->norm1_bias = place(binder, TXD_PARAM_NORM1_BIAS, layer);
+    place_qkv(binder, w, layer);
+    w->o = place(binder, TXD_PARAM_O_WEIGHT, layer);
+    w->o_bias = place(binder, TXD_PARAM_O_BIAS, layer);
+    w->norm2_gain = place(binder, TXD_PARAM_NORM2_WEIGHT, layer);
+    w->norm2_bias = place(binder, TXD_PARAM_NORM2_BIAS, layer);
+    w->gate = place(binder, TXD_PARAM_GATE_WEIGHT, layer);
+    w->gate_bias = place(binder, TXD_PARAM_GATE_BIAS, layer);
+    w->up = place(binder, TXD_PARAM_UP_WEIGHT, layer);
+    w->up_bias = place(binder, TXD_PARAM_UP_BIAS, layer);
+    w->down = place(binder, TXD_PARAM_DOWN_WEIGHT, layer);
+    w->down_bias = place(binder, TXD_PARAM_DOWN_BIAS, layer);
+}
+
+static void place_all(struct binder *binder)
+{
+    struct txd_model *model = binder->model;
+
+    model->embed_tok = place(binder, TXD_PARAM_EMBED_TOK, -1);
+    model->embed_pos = place(binder, TXD_PARAM_EMBED_POS, -1);
+    for (size_t l = 0; l < model->config->n_layers; l++)
+        place_layer(binder, (int)l);
+    model->final_gain = place(binder, TXD_PARAM_FINAL_WEIGHT, -1);
+    model->final_bias = place(binder, TXD_PARAM_FINAL_BIAS, -1);
+    model->head = place(binder, TXD_PARAM_HEAD_WEIGHT, -1);
+    if (model->config->tie_embeddings)
+        model->head = model->embed_tok;
+}
+
+static txd_status fill_model(struct txd_model *model, txd_params *params)
+{
+    struct binder binder = {model, params, NULL, 0};
+
+    model->layers =
+        txd_arena_alloc(model->arena, model->config->n_layers, sizeof *model->layers);
+    if (model->layers == NULL)
+        return TXD_ERR_MEMORY;
+    place_all(&binder);
+    model->bytes = binder.bytes;
+    model->memory = model->backend->alloc(binder.bytes);
+    if (model->memory == NULL)
+        return TXD_ERR_MEMORY;
+    binder.next = model->memory;
+    place_all(&binder);
+    return TXD_OK;
+}
+
+txd_status txd_model_create(txd_model **out, const txd_backend *backend,
+                            const txd_config *config, txd_params *params)
+{
+    txd_arena *arena;
+    struct txd_model *model;
+    txd_status status;
+
+    TXD_TRY(txd_arena_create(&arena));
+    model = txd_arena_alloc(arena, 1, sizeof *model);
+    if (model == NULL) {
+        txd_arena_destroy(arena);
+        return TXD_ERR_MEMORY;
+    }
+    model->arena = arena;
+    model->backend = backend;
+    model->config = config;
+    if (backend->prepare != NULL)
+        backend->prepare();
+    status = fill_model(model, params);
+    if (status != TXD_OK) {
+        txd_model_destroy(model);
+        return status;
+    }
+    *out = model;
+    return TXD_OK;
+}
+
+void txd_model_destroy(txd_model *model)
+{
+    if (model == NULL)
+        return;
+    if (model->memory != NULL)
+        model->backend->free(model->memory);
+    txd_arena_destroy(model->arena);
+}

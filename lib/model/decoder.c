@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The decoder, forward: embeddings, blocks, final norm, logits and token losses; and
+ * the three steps that both halves of a block share.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/run_private.h"
+
+txd_op_site txd_op_at(const struct txd_layer_ops *ops, txd_op op, int layer,
+                      txd_point point)
+{
+    txd_op_site at = {layer, (int)point, -1, -1, -1, ops->self[op]};
+
+    return at;
+}
+
+/* ---- steps that the halves of a block share ---- */
+
+txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map *map)
+{
+    struct txd_layer_ops *ops = &run->layer_ops[layer];
+    bool named = map->out != TXD_POINT_COUNT;
+    struct txd_linear_args args = {
+        .at = txd_op_at(ops, TXD_OP_linear, layer, map->out),
+        .out = named ? run->own[map->out] : map->buffer,
+        .x = map->x,
+        .weight = map->weight,
+        .bias = map->bias,
+        .rows = run->batch * run->length,
+        .n = map->n,
+        .k = map->k,
+    };
+
+    TXD_TRY(ops->ops.linear(&run->ctx, &args));
+    if (!named)
+        return TXD_OK;
+    run->value[map->out] = run->own[map->out];
+    return txd_taps_offer(run, map->out, layer);
+}
+
+static txd_status normalise(txd_run *run, int layer, struct txd_norm_args *args,
+                            txd_point out)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[layer < 0 ? (int)c->n_layers : layer];
+
+    args->at = txd_op_at(ops, TXD_OP_norm, layer, out);
+    args->out = run->own[out];
+    args->rows = run->batch * run->length;
+    args->width = c->d_model;
+    args->eps = c->layers[layer < 0 ? (int)c->n_layers - 1 : layer].norm_eps;
+    args->root_mean_square = c->norm == TXD_NORM_RMS;
+    TXD_TRY(ops->ops.norm(&run->ctx, args));
+    run->value[out] = run->own[out];
+    return txd_taps_offer(run, out, layer);
+}
+
+txd_status txd_layer_norm(txd_run *run, int layer, txd_point out, txd_point in)
+{
+    const struct txd_layer_weights *w = &run->model->layers[layer];
+    bool first = out == TXD_POINT_NORM1_OUT;
+    struct txd_norm_args args = {
+        .x = run->value[in],
+        .gain = first ? w->norm1_gain : w->norm2_gain,
+        .bias = first ? w->norm1_bias : w->norm2_bias,
+    };
+
+    return normalise(run, layer, &args, out);
+}
+
+/* Without a residual scale, and with nobody to edit it, the branch is the output. */
+txd_status txd_layer_branch(txd_run *run, int layer, txd_point branch, txd_point out)
+{
+    double factor = run->model->config->layers[layer].residual_scale;
+    struct txd_layer_ops *ops = &run->layer_ops[layer];
+    struct txd_scale_args args = {
+        .at = txd_op_at(ops, TXD_OP_scale, layer, branch),
+        .out = run->own[branch],
+        .x = run->value[out],
+        .factor = factor,
+        .count = run->batch * run->length * run->model->config->d_model,
+    };
+
+    run->value[branch] = run->value[out];
+    if (factor != 1 || (txd_run_wants(run, branch, layer) & TXD_ASK_EDIT)) {
+        TXD_TRY(ops->ops.scale(&run->ctx, &args));
+        run->value[branch] = run->own[branch];
+    }
+    return txd_taps_offer(run, branch, layer);
+}
+
+txd_status txd_layer_residual(txd_run *run, int layer, txd_point out, txd_point branch,
+                              txd_point stream)
+{
+    struct txd_layer_ops *ops = &run->layer_ops[layer];
+    struct txd_pair_args args = {
+        .at = txd_op_at(ops, TXD_OP_add, layer, out),
+        .out = run->own[out],
+        .a = run->value[stream],
+        .b = run->value[branch],
+        .count = run->batch * run->length * run->model->config->d_model,
+    };
+
+    TXD_TRY(ops->ops.add(&run->ctx, &args));
+    run->value[out] = run->own[out];
+    return txd_taps_offer(run, out, layer);
+}
+
+/* ---- embeddings ---- */
+
+static txd_status embed(txd_run *run, txd_point out, const void *table,
+                        const int32_t *ids)
+{
+    struct txd_layer_ops *ops = &run->layer_ops[run->model->config->n_layers];
+    struct txd_embed_args args = {
+        .at = txd_op_at(ops, TXD_OP_embed, -1, out),
+        .out = run->own[out],
+        .table = table,
+        .ids = ids,
+        .rows = run->batch * run->length,
+        .width = run->model->config->d_model,
+    };
+
+    TXD_TRY(ops->ops.embed(&run->ctx, &args));
+    run->value[out] = run->own[out];
+    return txd_taps_offer(run, out, -1);
+}
+
+static txd_status sinusoids(txd_run *run)
+{
+    struct txd_layer_ops *ops = &run->layer_ops[run->model->config->n_layers];
+    struct txd_sinusoid_args args = {
+        .at = txd_op_at(ops, TXD_OP_sinusoid, -1, TXD_POINT_EMBED_POS),
+        .out = run->own[TXD_POINT_EMBED_POS],
+        .positions = run->actual.positions,
+        .rows = run->batch * run->length,
+        .width = run->model->config->d_model,
+    };
+
+    TXD_TRY(ops->ops.sinusoid(&run->ctx, &args));
+    run->value[TXD_POINT_EMBED_POS] = run->own[TXD_POINT_EMBED_POS];
+    return txd_taps_offer(run, TXD_POINT_EMBED_POS, -1);
+}
+
+static txd_status embeddings(txd_run *run)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
+    struct txd_pair_args sum = {
+        .at = txd_op_at(ops, TXD_OP_add, -1, TXD_POINT_EMBED_OUT),
+        .out = run->own[TXD_POINT_EMBED_OUT],
+        .count = run->batch * run->length * c->d_model,
+    };
+
+    TXD_TRY(embed(run, TXD_POINT_EMBED_TOK, run->model->embed_tok, run->actual.tokens));
+    if (c->positions == TXD_POSITIONS_LEARNED)
+        TXD_TRY(embed(run, TXD_POINT_EMBED_POS, run->model->embed_pos,
+                      run->actual.positions));
+    if (c->positions == TXD_POSITIONS_SINUSOIDAL)
+        TXD_TRY(sinusoids(run));
+    sum.a = run->value[TXD_POINT_EMBED_TOK];
+    sum.b = run->value[TXD_POINT_EMBED_POS];
+    run->value[TXD_POINT_EMBED_OUT] = run->own[TXD_POINT_EMBED_OUT];
+    if (sum.b != NULL)
+        TXD_TRY(ops->ops.add(&run->ctx, &sum));
+    else
+        memcpy(sum.out, sum.a, sum.count * txd_dtype_bytes(run->pass.dtype));
+    return txd_taps_offer(run, TXD_POINT_EMBED_OUT, -1);
+}
+
+/* ---- blocks ---- */
+
+static txd_status blocks(txd_run *run)
+{
+    const txd_config *c = run->model->config;
+    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
+    size_t bytes = run->batch * run->length * c->d_model *
+                   txd_dtype_bytes(run->model->backend->dtype);
+    txd_point end = TXD_POINT_EMBED_OUT;
+
+    for (size_t l = 0; l < c->n_layers; l++) {
+        int stop = 0;
+
+        memcpy(run->own[TXD_POINT_RESID_PRE], run->value[end], bytes);
+        run->value[TXD_POINT_RESID_PRE] = run->own[TXD_POINT_RESID_PRE];
+        TXD_TRY(txd_taps_offer(run, TXD_POINT_RESID_PRE, (int)l));
+        TXD_TRY(txd_attention_forward(run, (int)l));
+        TXD_TRY(txd_mlp_forward(run, (int)l));
+        end = pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
+        if (run->options.progress != NULL)
+            stop = run->options.progress(run->options.progress_self, run->pass.step,
+                                         l + 1, c->n_layers);
+        if (stop)
+            return txd_fail(TXD_ERR_INTERRUPTED, "interrupted after layer %zu of %zu",
+                            l, c->n_layers);
+    }
+    run->stream_end = end;
+    return TXD_OK;
+}
+
+/* ---- the end: logits in row tiles, losses ---- */
+
+static txd_status logit_rows(txd_run *run, size_t row, size_t rows, void *out)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
+    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
+    struct txd_linear_args linear = {
+        .at = txd_op_at(ops, TXD_OP_linear, -1, TXD_POINT_LOGITS),
+        .out = out,
+        .x = (const char *)run->value[run->stream_end] + row * c->d_model * bytes,
+        .weight = run->model->head,
+        .rows = rows,
+        .n = c->vocab,
+        .k = c->d_model,
+    };
+
+    return ops->ops.linear(&run->ctx, &linear);
+}
+
+static txd_status loss_rows(txd_run *run, size_t row, size_t rows, const void *logits)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
+    struct txd_loss_args loss = {
+        .at = txd_op_at(ops, TXD_OP_loss, -1, TXD_POINT_LOSS_TOKEN),
+        .out = (char *)run->own[TXD_POINT_LOSS_TOKEN] +
+               row * txd_dtype_bytes(run->model->backend->dtype),
+        .logits = logits,
+        .targets = run->targets + row,
+        .rows = rows,
+        .vocab = c->vocab,
+    };
+
+    return ops->ops.loss(&run->ctx, &loss);
+}
+
+static txd_status logits(txd_run *run)
+{
+    size_t n = run->length;
+
+    memset(&run->logit_stats, 0, sizeof run->logit_stats);
+    for (size_t b = 0; b < run->batch; b++)
+        for (size_t first = 0; first < n; first += run->logit_rows) {
+            size_t rows = n - first < run->logit_rows ? n - first : run->logit_rows;
+            bool last = b + 1 == run->batch && first + rows == n;
+
+            TXD_TRY(logit_rows(run, b * n + first, rows, run->logits));
+            TXD_TRY(txd_taps_offer_logits(run, b, first, rows, run->logits, last));
+            TXD_TRY(loss_rows(run, b * n + first, rows, run->logits));
+        }
+    run->value[TXD_POINT_LOSS_TOKEN] = run->own[TXD_POINT_LOSS_TOKEN];
+    return txd_taps_offer(run, TXD_POINT_LOSS_TOKEN, -1);
+}
+
+/* The mean over all pairs, not over rows: long rows count for more. */
+static double mean_loss(const txd_run *run)
+{
+    txd_tensor losses;
+    size_t count = run->batch * run->length, pairs = 0;
+    double sum = 0;
+
+    losses = txd_tensor_make(run->model->backend->dtype,
+                             run->value[TXD_POINT_LOSS_TOKEN], 1, &count);
+    for (size_t i = 0; i < count; i++)
+        if (run->targets[i] >= 0) {
+            sum += txd_tensor_get(&losses, i);
+            pairs++;
+        }
+    return pairs > 0 ? sum / (double)pairs : (double)NAN;
+}
+
+txd_status txd_decoder_forward(txd_run *run)
+{
+    const txd_config *c = run->model->config;
+    struct txd_norm_args norm = {.gain = run->model->final_gain,
+                                 .bias = run->model->final_bias};
+
+    memset(run->value, 0, sizeof run->value);
+    run->value[TXD_POINT_INPUT_TOKENS] = run->actual.tokens;
+    run->value[TXD_POINT_INPUT_POSITIONS] = run->actual.positions;
+    run->value[TXD_POINT_INPUT_VALID] = run->actual.valid;
+    run->value[TXD_POINT_INPUT_DOCUMENT] = run->actual.document;
+    for (int p = TXD_POINT_INPUT_TOKENS; p <= TXD_POINT_INPUT_DOCUMENT; p++)
+        TXD_TRY(txd_taps_offer(run, (txd_point)p, -1));
+    TXD_TRY(embeddings(run));
+    TXD_TRY(blocks(run));
+    if (c->final_norm) {
+        norm.x = run->value[run->stream_end];
+        TXD_TRY(normalise(run, -1, &norm, TXD_POINT_FINAL_NORM));
+        run->stream_end = TXD_POINT_FINAL_NORM;
+    }
+    TXD_TRY(logits(run));
+    run->loss = mean_loss(run);
+    return TXD_OK;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory of a run: everything that a shape needs, carved from one allocation, so that
+ * nothing is allocated per layer or per step. The same walk first counts and then
+ * carves, so that a dry run's estimate is what a run takes.
+ */
+#include <string.h>
+
+#include "model/run_private.h"
+
+/* Rows of an attention tile; 64 above 4096 keys keeps a tile near 1 MiB. */
+#define TILE_ROWS 256
+#define TILE_ROWS_LONG 64
+#define LONG_LENGTH 4096
+/* Elements of a row tile of the logits; rows of a chunk of statistics. */
+#define LOGIT_ELEMENTS 4194304
+#define CHUNK_ROWS 256
+
+struct carver {
+    char *base; /* NULL while only counting */
+    size_t bytes;
+    txd_status status;
+};
+
+static void *carve(struct carver *carver, size_t count, size_t size)
+{
+    size_t bytes, end;
+    void *here = carver->base == NULL ? NULL : carver->base + carver->bytes;
+
+    if (carver->status == TXD_OK)
+        carver->status = txd_size_mul(&bytes, count, size);
+    if (carver->status == TXD_OK)
+        carver->status = txd_size_add(&bytes, bytes, 63);
+    if (carver->status == TXD_OK)
+        carver->status = txd_size_add(&end, carver->bytes, bytes / 64 * 64);
+    if (carver->status != TXD_OK)
+        return NULL;
+    carver->bytes = end;
+    return here;
+}
+
+static void carve_inputs(struct txd_run *run, struct carver *carver)
+{
+    size_t count = run->batch * run->length;
+
+    run->actual.batch = run->batch;
+    run->actual.length = run->length;
+    run->actual.tokens = carve(carver, count, sizeof(int32_t));
+    run->actual.positions = carve(carver, count, sizeof(int32_t));
+    run->actual.valid = carve(carver, count, sizeof(int32_t));
+    run->actual.document = carve(carver, count, sizeof(int32_t));
+    run->targets = carve(carver, count, sizeof(int32_t));
+    run->padded = carve(carver, count, 1);
+    run->no_target = carve(carver, count, 1);
+}
+
+/* Points whose whole value has its own buffer. */
+static bool has_buffer(const struct txd_run *run, txd_point point)
+{
+    txd_place place = txd_point_get(point)->place;
+
+    return place != TXD_PLACE_INPUT && place != TXD_PLACE_TILE &&
+           place != TXD_PLACE_ROWS && txd_point_exists(run->model->config, point);
+}
+
+static void carve_values(struct txd_run *run, struct carver *carver)
+{
+    size_t bytes = txd_dtype_bytes(run->model->backend->dtype), largest = 1;
+
+    for (int p = 0; p < TXD_POINT_COUNT; p++) {
+        size_t dims[TXD_MAX_RANK], count = 1;
+        int rank = txd_point_dims(dims, run->model->config, (txd_point)p, run->batch,
+                                  run->length);
+
+        run->own[p] = NULL;
+        if (!has_buffer(run, (txd_point)p))
+            continue;
+        for (int i = 0; i < rank; i++)
+            if (carver->status == TXD_OK)
+                carver->status = txd_size_mul(&count, count, dims[i]);
+        largest = count > largest ? count : largest;
+        run->own[p] = carve(carver, count, bytes);
+    }
+    run->scratch = carve(carver, largest, bytes);
+}
+
+static void carve_tile(struct txd_run *run, struct carver *carver,
+                       struct txd_tile *tile)
+{
+    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
+    size_t rows = run->tile_rows, cells = rows * run->length;
+    struct txd_tile t = {0};
+
+    t.scores = carve(carver, cells, bytes);
+    t.masked = carve(carver, cells, bytes);
+    t.weights = carve(carver, cells, bytes);
+    t.visible = carve(carver, cells, 1);
+    t.used = carve(carver, cells, 1);
+    t.hidden = carve(carver, cells, 1);
+    t.seen = carve(carver, rows, sizeof(int32_t));
+    t.first_seen = carve(carver, rows, sizeof(int32_t));
+    t.row_statistics = carve(carver, rows * TXD_ROW_COUNT, sizeof(double));
+    t.slots = carve(carver, 3, run->slot_offset[run->tap_count]);
+    if (tile != NULL)
+        *tile = t;
+}
+
+static void carve_attention(struct txd_run *run, struct carver *carver)
+{
+    size_t rows = run->batch * run->model->config->n_heads * run->length;
+
+    run->max = carve(carver, rows, sizeof(double));
+    run->lse = carve(carver, rows, sizeof(double));
+    for (size_t i = 0; i < run->wave; i++)
+        carve_tile(run, carver, carver->base == NULL ? NULL : &run->tiles[i]);
+}
+
+static size_t chunks_needed(const struct txd_run *run)
+{
+    const txd_config *c = run->model->config;
+    size_t blocks = (run->length + CHUNK_ROWS - 1) / CHUNK_ROWS;
+
+    return run->batch * c->n_heads * (blocks > 0 ? blocks : 1);
+}
+
+static void carve_all(struct txd_run *run, struct carver *carver)
+{
+    size_t vocab = run->model->config->vocab, rows = LOGIT_ELEMENTS / vocab;
+    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
+
+    run->tile_rows = run->length > LONG_LENGTH ? TILE_ROWS_LONG : TILE_ROWS;
+    if (run->tile_rows > run->length)
+        run->tile_rows = run->length;
+    rows = rows < 1 ? 1 : rows;
+    run->logit_rows = rows < run->length ? rows : run->length;
+    run->chunk_rows = CHUNK_ROWS;
+    carve_inputs(run, carver);
+    carve_values(run, carver);
+    carve_attention(run, carver);
+    run->parts = carve(carver, chunks_needed(run), sizeof *run->parts);
+    run->slot = carve(carver, 1, run->slot_offset[run->tap_count]);
+    run->logits = carve(carver, run->logit_rows * vocab, bytes);
+}
+
+txd_status txd_run_measure(size_t *out, const txd_run *run, size_t batch, size_t length)
+{
+    struct txd_run copy = *run;
+    struct carver carver = {NULL, 0, TXD_OK};
+
+    copy.batch = batch;
+    copy.length = length;
+    carve_all(&copy, &carver);
+    if (carver.status != TXD_OK)
+        return carver.status;
+    *out = carver.bytes;
+    return TXD_OK;
+}
+
+txd_status txd_run_shape(txd_run *run, size_t batch, size_t length)
+{
+    struct carver carver = {NULL, 0, TXD_OK};
+    void *memory;
+    size_t bytes;
+
+    if (run->batch == batch && run->length == length && run->memory != NULL)
+        return TXD_OK;
+    TXD_TRY(txd_run_measure(&bytes, run, batch, length));
+    if (bytes > run->memory_bytes) {
+        memory = run->model->backend->alloc(bytes);
+        if (memory == NULL)
+            return TXD_ERR_MEMORY;
+        if (run->memory != NULL)
+            run->model->backend->free(run->memory);
+        run->memory = memory;
+        run->memory_bytes = bytes;
+    }
+    run->batch = batch;
+    run->length = length;
+    carver.base = run->memory;
+    carve_all(run, &carver);
+    return TXD_OK;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a bound model and a run hold; for the decoder's own files.
+ */
+#ifndef TXD_MODEL_RUN_PRIVATE_H
+#define TXD_MODEL_RUN_PRIVATE_H
+
+#include "model/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Parameters of one layer in the backend's memory; NULL where the model has none. */
+struct txd_layer_weights {
+    const void *norm1_gain, *norm1_bias, *norm2_gain, *norm2_bias;
+    const void *q, *q_bias, *k, *k_bias, *v, *v_bias, *o, *o_bias;
+    const void *gate, *gate_bias, *up, *up_bias, *down, *down_bias;
+};
+
+struct txd_model {
+    const txd_backend *backend;
+    const txd_config *config; /* the actual one */
+    txd_arena *arena;
+    void *memory; /* all parameters, from the backend */
+    size_t bytes;
+    struct txd_layer_weights *layers;
+    const void *embed_tok, *embed_pos, *final_gain, *final_bias, *head;
+};
+
+/* One tile of attention in flight: a block of query rows of one head. Columns of all
+ * arrays are the computed keys [key_begin, key_end); [begin, end), counted from
+ * key_begin, take part in the softmax. */
+struct txd_tile {
+    size_t batch, head, first, rows;
+    size_t key_begin, keys, begin, end;
+    void *scores, *masked, *weights;
+    uint8_t *visible, *used, *hidden;
+    int32_t *seen, *first_seen;
+    double *max, *lse, *row_statistics;
+    struct txd_stats_part parts[3]; /* of scores, masked, weights */
+    char *slots;                    /* of the taps, for these three points */
+};
+
+/* What the taps want at one stop of a step. */
+struct txd_wish {
+    unsigned all;     /* the bits of all taps together */
+    unsigned *of_tap; /* one per tap */
+};
+
+struct txd_run {
+    const txd_model *model;
+    txd_run_options options;
+    txd_ctx ctx;
+    txd_arena *arena;
+    txd_tap *const *taps;
+    size_t tap_count;
+    struct txd_layer_ops *layer_ops; /* n_layers + 1: the last is for no layer */
+    txd_stop *order;
+    txd_site *sites;         /* one per stop */
+    struct txd_wish *wishes; /* one per stop */
+    size_t stops;
+    unsigned *parameter_asks; /* one per tap */
+    bool parameters_offered;
+    int *stop_of; /* (point, layer + 1): stop number, -1 where there is none */
+    txd_pass pass;
+
+    /* Of the current shape. */
+    void *memory;
+    size_t memory_bytes, batch, length, form_bytes;
+    txd_inputs actual; /* inputs after edits */
+    int32_t *targets;
+    uint8_t *padded; /* (b, t): 1 where input.valid is 0 */
+    uint8_t *no_target;
+    void *own[TXD_POINT_COUNT];    /* each untiled point's own buffer */
+    void *value[TXD_POINT_COUNT];  /* its value in the current layer */
+    double *max, *lse;             /* (b, h, q) of the current layer */
+    struct txd_tile *tiles;        /* a wave of them, over their own memory */
+    struct txd_tile *formed_tiles; /* the same, aimed at `formed` */
+    struct txd_stats_part *parts;  /* of a whole value, by chunk */
+    size_t wave, tile_rows, chunk_rows, logit_rows;
+    void *scratch;                       /* as large as the largest whole value */
+    char *slot;                          /* one per tap, for whole values */
+    size_t *slot_offset;                 /* of each tap; [tap_count] = total */
+    void *logits;                        /* a row tile, or everything if formed */
+    void *formed;                        /* scores, masked, weights as (b, h, q, k) */
+    struct txd_stats_part tile_stats[3]; /* of scores, masked, weights */
+    struct txd_stats_part logit_stats;
+    txd_point stream_end; /* where the residual stream is now */
+    double loss;
+};
+
+/* Where an operation is called. */
+txd_op_site txd_op_at(const struct txd_layer_ops *ops, txd_op op, int layer,
+                      txd_point point);
+
+/* Stop number of a point in a layer (-1 if not per layer); -1 if it does not exist. */
+int txd_run_stop(const txd_run *run, txd_point point, int layer);
+/* What is wanted there: TXD_ASK_* bits of all taps. */
+unsigned txd_run_wants(const txd_run *run, txd_point point, int layer);
+
+/* Asks all taps about all sites for this step. */
+void txd_taps_ask(txd_run *run, int step);
+/* Reads of one block by the taps that `asks` (one per tap) says want it. */
+txd_status txd_taps_read(txd_run *run, const unsigned *asks, const txd_block *block);
+/* Offers parameters once, before the first step. */
+txd_status txd_taps_parameters(txd_run *run);
+/* Edits, then reads, of the whole value at a point; run->value holds it. */
+txd_status txd_taps_offer(txd_run *run, txd_point point, int layer);
+/* Only the edits, over `data` as the whole value of a tiled point. */
+txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
+/* On a worker: reduces one attention tile's points into its slots. */
+void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer);
+/* On the calling thread, in index order: merges it. */
+txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
+                               bool last);
+/* Reads of a row tile of the logits of one batch row. */
+txd_status txd_taps_offer_logits(txd_run *run, size_t batch, size_t first, size_t rows,
+                                 const void *data, bool last);
+txd_status txd_taps_step_end(txd_run *run);
+
+/* A block at a stop with nothing but its site and pass set. */
+txd_block txd_taps_block(const txd_run *run, int stop);
+
+/* Memory for a shape (run_layout.c). */
+txd_status txd_run_shape(txd_run *run, size_t batch, size_t length);
+/* Bytes that a shape needs. */
+txd_status txd_run_measure(size_t *out, const txd_run *run, size_t batch,
+                           size_t length);
+
+/* The parts of a block (attention.c, mlp.c): read run->value, offer every point. */
+txd_status txd_attention_forward(txd_run *run, int layer);
+txd_status txd_mlp_forward(txd_run *run, int layer);
+/* A whole pass over run->actual (decoder.c). */
+txd_status txd_decoder_forward(txd_run *run);
+
+/* Shared by the parts: one norm, one linear map, one residual addition. */
+txd_status txd_layer_norm(txd_run *run, int layer, txd_point out, txd_point in);
+txd_status txd_layer_residual(txd_run *run, int layer, txd_point out, txd_point branch,
+                              txd_point stream);
+txd_status txd_layer_branch(txd_run *run, int layer, txd_point branch, txd_point out);
+
+struct txd_linear_map {
+    txd_point out; /* TXD_POINT_COUNT: writes to `buffer`, offers nothing */
+    void *buffer;
+    const void *x, *weight, *bias;
+    size_t n, k;
+};
+txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map *map);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
