@@ -18,6 +18,8 @@ typedef struct txd_probe_use {
     const char *points; /* comma-separated globs over full names; NULL = its default */
     txd_range layers, heads, steps; /* empty = all */
     const txd_setting *setting;     /* probe-specific keys and messages; may be NULL */
+    const struct txd_probe_use *next; /* a further use of the same probe, so that both
+                                         fill one dataset; NULL = none */
 } txd_probe_use;
 
 /* What a probe knows when it is set up. */
@@ -35,6 +37,8 @@ typedef struct txd_probe_context {
 typedef struct txd_probe_dataset {
     const char *name; /* point or table */
     txd_dataset_spec spec;
+    size_t left_out; /* bytes of tiles that the claimed mask leaves at zero */
+    size_t names;    /* bytes of the list of site names beside it */
 } txd_probe_dataset;
 
 typedef struct txd_probe txd_probe;
@@ -44,6 +48,8 @@ struct txd_probe {
     const char *name;
     const char *sentence; /* `list probes` */
     const char *points;   /* default globs */
+    /* True if it can record a site of this kind (and, for values, of this point). */
+    bool (*takes)(txd_site_kind kind, txd_point point);
     /* Lists every dataset that a use would make, calling add for each. */
     txd_status (*plan)(const txd_probe_context *context, const txd_probe_use *use,
                        txd_status (*add)(void *self, const txd_probe_dataset *dataset),
@@ -59,9 +65,14 @@ struct txd_probe {
 const txd_probe *txd_probe_at(size_t i);
 const txd_probe *txd_probe_find(const char *name);
 
-/* True if a use selects a site of this name, layer and step (layer -1: any). */
+/* True if a use, or one after it (`next`), selects a site of this name, layer and step
+ * (-1: any). */
 bool txd_probe_use_selects(const txd_probe *probe, const txd_probe_use *use,
                            const char *name, int layer, int step);
+
+/* The same for one (query) head of a site, in the site's step. */
+bool txd_probe_use_selects_head(const txd_probe *probe, const txd_probe_use *use,
+                                const txd_site *site, size_t head);
 
 #ifdef __cplusplus
 }

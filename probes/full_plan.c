@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How the probe `full` lays values out in a recording, and what that will cost: the
+ * tiles of attention weights that stay zero under the claimed mask cost nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "probes/full.h"
+
+#define MOST_CHUNKS 1000 /* per dataset: docs/recording.md */
+
+static bool grows(char axis)
+{
+    return axis == 't' || axis == 'q' || axis == 'k';
+}
+
+/* True if the mask hides all keys of a tile from all its queries (unpadded input). */
+static bool is_hidden(const txd_layer_config *layer, const size_t query[2],
+                      const size_t key[2])
+{
+    if (layer->causal && key[0] >= query[1])
+        return true;
+    if (layer->window == 0)
+        return false;
+    return query[0] + 1 >= key[1] + layer->window ||
+           key[0] + 1 >= query[1] + layer->window;
+}
+
+/* Bytes of the tiles of one head that stay unwritten. The file has at most
+ * MOST_CHUNKS chunks per step, so tiles of large matrices are wider. */
+static size_t hidden_bytes(const txd_probe_context *context,
+                           const txd_layer_config *layer)
+{
+    size_t n = context->length, count = 0;
+    size_t heads = context->batch * context->claimed->n_heads;
+    size_t rows = n < TXD_FULL_TILE ? n : TXD_FULL_TILE, columns = rows;
+
+    while (heads * ((n + rows - 1) / rows) * ((n + columns - 1) / columns) >
+               MOST_CHUNKS &&
+           rows < n) {
+        size_t *side = columns < n ? &columns : &rows;
+
+        *side = 2 * *side < n ? 2 * *side : n;
+    }
+    for (size_t q = 0; q < n; q += rows) {
+        for (size_t k = 0; k < n; k += columns) {
+            const size_t query[2] = {q, q + rows < n ? q + rows : n};
+            const size_t key[2] = {k, k + columns < n ? k + columns : n};
+
+            count += is_hidden(layer, query, key);
+        }
+    }
+    return count * rows * columns * txd_dtype_bytes(context->dtype);
+}
+
+/* "layers.3.attn.weights" becomes "value/layers/3/attn/weights/full". */
+txd_dataset_spec txd_full_spec(txd_full_names *names, const txd_probe_context *context,
+                               const txd_probe_use *use, const txd_site *site)
+{
+    const txd_point_info *info = txd_point_get(site->point);
+    txd_dataset_spec spec = {.path = names->path,
+                             .axes = names->axes,
+                             .point = site->name,
+                             .unit = "",
+                             .per_step = true,
+                             .steps = context->steps};
+    size_t dims[TXD_MAX_RANK];
+
+    snprintf(names->path, sizeof names->path, "value/%s/full", site->name);
+    for (char *dot = names->path; (dot = strchr(dot, '.'));)
+        *dot = '/';
+    snprintf(names->axes, sizeof names->axes, "s%s", info->axes);
+    spec.dtype = info->place == TXD_PLACE_INPUT ? TXD_I32 : context->dtype;
+    spec.fill_zero =
+        site->point == TXD_POINT_ATTN_WEIGHTS &&
+        txd_probe_use_is_whole(&txd_probe_full, use, site->name, site->layer);
+    spec.rank = txd_point_dims(dims, context->claimed, site->point, context->batch,
+                               context->length);
+    for (int i = 0; i < spec.rank; i++) {
+        spec.dims[i] = dims[i];
+        if (grows(info->axes[i]))
+            txd_probe_grow(&spec, context, i, dims[i]);
+    }
+    return spec;
+}
+
+static txd_status plan_site(const txd_probe_context *context, const txd_probe_use *use,
+                            const txd_site *site, txd_probe_add add, void *self)
+{
+    txd_full_names names;
+    txd_probe_dataset dataset = {.name = site->name};
+
+    dataset.spec = txd_full_spec(&names, context, use, site);
+    if (dataset.spec.fill_zero)
+        dataset.left_out =
+            hidden_bytes(context, &context->claimed->layers[site->layer]) *
+            context->batch * context->claimed->n_heads * context->steps;
+    return add(self, &dataset);
+}
+
+txd_status txd_full_plan(const txd_probe_context *context, const txd_probe_use *use,
+                         txd_probe_add add, void *self)
+{
+    txd_arena *arena = NULL;
+    txd_probe_sites sites = {.count = 0};
+    txd_status status;
+
+    TXD_TRY(txd_arena_create(&arena));
+    status = txd_probe_sites_find(&sites, arena, &txd_probe_full, use, context,
+                                  TXD_SITE_VALUE);
+    for (size_t i = 0; status == TXD_OK && i < sites.count; i++)
+        status = plan_site(context, use, &sites.list[i], add, self);
+    txd_arena_destroy(arena);
+    return status;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The arithmetic of pooling. Cell i of C covers the tokens from floor(i*N/C) to
+ * floor((i+1)*N/C) - 1, so that cells differ in size by one at most. Values are never
+ * cleaned: a NaN makes its cell NaN.
+ */
+#include "probes/pool.h"
+
+#include <math.h>
+
+#include "probes/common.h"
+
+#define PIECE 256
+
+size_t txd_pool_side(size_t cells, size_t tokens)
+{
+    return tokens < cells ? tokens : cells;
+}
+
+size_t txd_pool_begin(size_t i, size_t side, size_t tokens)
+{
+    return i * tokens / side;
+}
+
+size_t txd_pool_cell(size_t token, size_t side, size_t tokens)
+{
+    return ((token + 1) * side - 1) / tokens;
+}
+
+double txd_pool_larger(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
+/* Weights of the keys begin to begin + keys - 1 into a row of cells. */
+static void pool_piece(double *sum, double *top, const txd_pool_grid *to,
+                       const double *weights, size_t begin, size_t keys)
+{
+    size_t j = txd_pool_cell(begin, to->side, to->tokens);
+
+    for (size_t k = 0; k < keys; j++) {
+        size_t end = txd_pool_begin(j + 1, to->side, to->tokens) - begin;
+
+        for (end = end < keys ? end : keys; k < end; k++) {
+            sum[j] += weights[k];
+            top[j] = txd_pool_larger(weights[k], top[j]);
+        }
+    }
+}
+
+void txd_pool_head(const txd_pool_grid *to, const txd_block *block, size_t index)
+{
+    size_t queries = block->value.dims[2], keys = block->value.dims[3];
+    size_t batch = block->start[0] + index / block->value.dims[1];
+    double weights[PIECE];
+
+    for (size_t q = 0; q < queries; q++) {
+        size_t query = block->start[2] + q;
+        size_t i = txd_pool_cell(query, to->side, to->tokens) - to->first;
+
+        if (!txd_block_is_valid(block, batch, query))
+            continue;
+        for (size_t k = 0, n; k < keys; k += n) {
+            n = keys - k < PIECE ? keys - k : PIECE;
+            txd_block_read(weights, block, (index * queries + q) * keys + k, n);
+            pool_piece(to->sum + i * to->side, to->top + i * to->side, to, weights,
+                       block->start[3] + k, n);
+        }
+    }
+}
+
+void txd_pool_count(double *count, size_t side, const txd_block *block, size_t index)
+{
+    size_t tokens = block->dims[2];
+    size_t begin = block->start[3], end = begin + block->value.dims[3];
+    size_t batch = block->start[0] + index / block->value.dims[1];
+
+    for (size_t q = 0; q < block->value.dims[2]; q++) {
+        size_t query = block->start[2] + q;
+        double *row = count + txd_pool_cell(query, side, tokens) * side;
+
+        if (!txd_block_is_valid(block, batch, query))
+            continue;
+        for (size_t j = 0; j < side; j++) {
+            size_t from = txd_pool_begin(j, side, tokens);
+            size_t to = txd_pool_begin(j + 1, side, tokens);
+
+            from = from > begin ? from : begin;
+            to = to < end ? to : end;
+            row[j] += to > from ? (double)(to - from) : 0;
+        }
+    }
+}
