@@ -20,13 +20,15 @@ typedef struct txd_figure_request {
     int layer, head, step, batch;
     txd_range query, key; /* zoom; empty = all */
     txd_scale scale;
-    const char *path; /* ends in .png or .svg */
+    const char *path; /* ends in .png, .svg or .pdf */
 } txd_figure_request;
 
 typedef struct txd_figure {
-    const char *name;     /* "head", "overview" */
+    const char *name;     /* "head", "overview", "matrix" */
     const char *sentence; /* `list figures` */
-    txd_status (*draw)(const txd_trace *recording, const txd_figure_request *request);
+    /* Appends the picture's bytes; its kind is that of request->path. */
+    txd_status (*image)(txd_text *out, const txd_trace *recording,
+                        const txd_figure_request *request);
 } txd_figure;
 
 /* The i-th figure, NULL past the end; by name, NULL if there is none. */

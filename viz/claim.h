@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a recording says about itself: the claimed configuration, by which a picture
+ * decides what must be blank, and the tokens of a step, which label its axes.
+ */
+#ifndef TXD_VIZ_CLAIM_H
+#define TXD_VIZ_CLAIM_H
+
+#include "txd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_claim {
+    txd_arena *arena;
+    const txd_trace *recording;
+    bool configured; /* `config` was recorded and could be read */
+    txd_config config;
+    bool has_inputs;           /* tokens of the step were recorded */
+    txd_inputs inputs;         /* of the step; what was not recorded has its default */
+    const char *const *pieces; /* (b, t) of the step; NULL = not recorded */
+    size_t length_q, length_k; /* of the step; 0 = not recorded */
+} txd_claim;
+
+/* Reads what there is for a step; only a recording that cannot be read is an error.
+ * The caller finishes *out, also after a failure. */
+txd_status txd_claim_init(txd_claim *out, const txd_trace *recording, size_t step);
+void txd_claim_finish(txd_claim *claim);
+
+/* True, with the mask of a layer and batch row, if it is known which keys are hidden.
+ */
+bool txd_claim_mask(txd_mask_view *out, const txd_claim *claim, int layer, size_t batch,
+                    size_t queries, size_t keys);
+
+/* "causal, window 64, padding" in words, for the line that says what is blank. */
+void txd_claim_words(txd_text *out, const txd_claim *claim, int layer, size_t batch);
+
+/* "5 ␣once": place and token (piece or id); the place alone without tokens. */
+void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t place);
+
+/* "faults planted: a, b" or "no fault planted", as recorded; "" if not recorded. */
+void txd_claim_faults(txd_text *out, const txd_trace *recording);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

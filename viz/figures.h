@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the figures of this folder share. For its own files only.
+ */
+#ifndef TXD_VIZ_FIGURES_H
+#define TXD_VIZ_FIGURES_H
+
+#include "viz/map.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TXD_FIGURE(name) extern const txd_figure txd_figure_##name;
+#include "viz/registry.def"
+#undef TXD_FIGURE
+
+/* What is hidden in a value of (query, key) at a site of the claim, and how a hidden
+ * cell is silent there. `mask` is where the mask lives. */
+void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
+                  const txd_slice *slice);
+
+/* Labels of an axis of tokens (query, key or position) while they fit. */
+txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *claim,
+                           size_t batch);
+
+/* The faults of the recording, and that it was never completed, as notes above. */
+txd_status txd_map_note_recording(txd_map *map, const txd_trace *recording);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a request ("layers.*.attn.weights", layer 2, head 3) to a block of one recorded
+ * value: which axes are fixed, which two are drawn. What cannot be drawn is refused
+ * with the choices there are.
+ */
+#ifndef TXD_VIZ_SLICE_H
+#define TXD_VIZ_SLICE_H
+
+#include "viz/viz.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TXD_SITE_BYTES = 160 };
+
+typedef struct txd_slice {
+    const txd_trace *recording;
+    size_t entry;
+    txd_trace_info info;
+    char site[TXD_SITE_BYTES];  /* the entry's name, without '*' */
+    int layer;                  /* of the site; -1 = of no layer */
+    size_t fixed[TXD_MAX_RANK]; /* the chosen place on every axis that is not drawn */
+    int row_axis, column_axis;  /* row_axis -1: one row */
+    size_t step, batch;
+    int head; /* -1 = the value has no heads, or they are drawn */
+} txd_slice;
+
+/* ERR_CONFIG naming what is recorded, or the range of what was chosen out of range. */
+txd_status txd_slice_find(txd_slice *out, const txd_trace *recording,
+                          const txd_figure_request *request);
+
+/* Axis of a letter in an entry; -1 if it has none. */
+int txd_axis_of(const txd_trace_info *info, char letter);
+
+/* The meaning of an axis letter in a word or two: "query", "model width". */
+const char *txd_axis_word(char letter);
+
+/* Fails with the list of recorded sites, and the one that is meant, if one is near. */
+txd_status txd_site_unknown(const txd_trace *recording, const char *site);
+
+/* *out = `chosen` if it is within [0, count), 0 if it is negative; else ERR_CONFIG:
+ * "step 7: recorded are 0 to 3". */
+txd_status txd_choice(size_t *out, const char *what, int chosen, size_t count);
+
+/* The layers (ascending, in `arena`) for which a site with '*' is recorded. */
+txd_status txd_site_layers(int **out, size_t *count, txd_arena *arena,
+                           const txd_trace *recording, const char *site);
+
+/* `site` with its '*' replaced by a layer. */
+void txd_site_of_layer(char out[TXD_SITE_BYTES], const char *site, int layer);
+
+/* The places that a range selects out of `count`, ascending, in `arena`; ERR_CONFIG
+ * naming `what` when there is none. */
+txd_status txd_places(size_t **out, size_t *selected, txd_arena *arena,
+                      const txd_range *range, size_t count, const char *what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
