@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening a checkpoint: config.json says what the model is, the tensors say which
+ * biases it has, and then every tensor must be accounted for. Neither file is trusted.
+ */
+#include "formats/huggingface.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/huggingface_internal.h"
+#include "formats/json_read.h"
+#include "formats/safetensors.h"
+
+#define CONFIG "config.json"
+#define TENSORS "model.safetensors"
+
+static char *join(txd_arena *arena, const char *folder, size_t length, const char *name)
+{
+    char *path = txd_arena_alloc(arena, length + strlen(name) + 2, 1);
+
+    if (!path)
+        return NULL;
+    memcpy(path, folder, length);
+    if (length != 0 && folder[length - 1] != '/')
+        path[length++] = '/';
+    strcpy(path + length, name);
+    return path;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* The two files of a folder, or of a .safetensors file. */
+static txd_status find_files(const char **config, txd_checkpoint *checkpoint,
+                             const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct stat file;
+    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+
+    if (stat(path, &file) != 0)
+        return txd_fail(TXD_ERR_IO,
+                        "%s: %s; expected a folder with " CONFIG " and " TENSORS, path,
+                        strerror(errno));
+    if (S_ISDIR(file.st_mode)) {
+        *config = join(checkpoint->arena, path, strlen(path), CONFIG);
+        checkpoint->path = join(checkpoint->arena, path, strlen(path), TENSORS);
+    } else if (ends_with(path, ".safetensors")) {
+        *config = join(checkpoint->arena, path, folder, CONFIG);
+        checkpoint->path = txd_arena_string(checkpoint->arena, path);
+    } else {
+        return txd_fail(TXD_ERR_UNSUPPORTED,
+                        "%s: a model is read from a folder with " CONFIG " and " TENSORS
+                        ", or from a .safetensors file beside its " CONFIG,
+                        path);
+    }
+    return *config && checkpoint->path ? TXD_OK : TXD_ERR_MEMORY;
+}
+
+/* A model in several files is not read; say so rather than "no such file". */
+static txd_status open_tensors(txd_checkpoint *checkpoint)
+{
+    txd_status status = txd_safetensors_open(&checkpoint->trace, checkpoint->path);
+    size_t folder = strlen(checkpoint->path) - strlen(TENSORS);
+    struct stat file;
+    char *index;
+
+    if (status != TXD_ERR_IO || !ends_with(checkpoint->path, TENSORS))
+        return status;
+    index = join(checkpoint->arena, checkpoint->path, folder, TENSORS ".index.json");
+    if (!index)
+        return TXD_ERR_MEMORY;
+    if (stat(index, &file) != 0 || stat(checkpoint->path, &file) == 0)
+        return status;
+    return txd_fail(
+        TXD_ERR_UNSUPPORTED,
+        "%s: a model in several files is not supported; save it as one " TENSORS,
+        index);
+}
+
+static txd_status make_layers(txd_checkpoint *checkpoint,
+                              const struct txd_hf_stated *stated)
+{
+    txd_config *c = &checkpoint->config;
+
+    if (c->n_layers > checkpoint->count)
+        return txd_fail(TXD_ERR_FORMAT,
+                        "%s: " CONFIG " states %zu layers, but there are only %zu "
+                        "tensors",
+                        checkpoint->path, c->n_layers, checkpoint->count);
+    c->layers = txd_arena_alloc(checkpoint->arena, c->n_layers, sizeof *c->layers);
+    if (!c->layers)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < c->n_layers; i++) {
+        c->layers[i] = stated->layer;
+        if (stated->scale_by_layer)
+            c->layers[i].score_scale /= (double)(i + 1);
+    }
+    return TXD_OK;
+}
+
+static txd_status compare_row(const txd_checkpoint *checkpoint, size_t head,
+                              size_t embed, const size_t *start, const size_t *count,
+                              double *rows)
+{
+    TXD_TRY(txd_trace_read(checkpoint->trace, rows, head, start, count, TXD_F64));
+    TXD_TRY(txd_trace_read(checkpoint->trace, rows + count[1], embed, start, count,
+                           TXD_F64));
+    if (memcmp(rows, rows + count[1], count[1] * sizeof *rows) == 0)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_FORMAT,
+                    "%s: " CONFIG " states tied embeddings, but row %zu of "
+                    "\"lm_head.weight\" is not that of the token embedding; set "
+                    "tie_word_embeddings to false if the head is its own",
+                    checkpoint->path, start[0]);
+}
+
+/* A tied head may be stored all the same, if it is the embedding. */
+static txd_status check_tied_head(txd_checkpoint *checkpoint)
+{
+    const txd_config *c = &checkpoint->config;
+    txd_config untied = *c;
+    struct txd_hf_tensor *head = txd_hf_find(checkpoint, "lm_head.weight"), *embed;
+    size_t start[2] = {0, 0}, count[2] = {1, c->d_model};
+    txd_status status = TXD_OK;
+    char name[128];
+    double *rows;
+
+    if (!c->tie_embeddings || !head)
+        return TXD_OK;
+    untied.tie_embeddings = false;
+    TXD_TRY(txd_hf_check_params(checkpoint, &untied)); /* the head's shape and dtype */
+    txd_hf_name_of(name, sizeof name, checkpoint, TXD_PARAM_EMBED_TOK, -1);
+    embed = txd_hf_find(checkpoint, name);
+    rows = calloc(2 * c->d_model, sizeof *rows);
+    if (!rows)
+        return txd_fail(TXD_ERR_MEMORY, "no memory to compare the head");
+    for (; status == TXD_OK && start[0] < c->vocab; start[0]++)
+        status = compare_row(checkpoint, head->index, embed->index, start, count, rows);
+    free(rows);
+    return status;
+}
+
+/* Everything after the two files are open. */
+static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root)
+{
+    struct txd_hf_stated stated;
+
+    TXD_TRY(txd_hf_read_config(&stated, root));
+    checkpoint->family = stated.family;
+    checkpoint->config = stated.config;
+    TXD_TRY(txd_hf_index(checkpoint));
+    TXD_TRY(make_layers(checkpoint, &stated));
+    checkpoint->config.tie_embeddings =
+        stated.tied == TXD_HF_TRUE ||
+        (stated.tied == TXD_HF_UNSTATED && !txd_hf_find(checkpoint, "lm_head.weight"));
+    TXD_TRY(txd_hf_find_biases(checkpoint, &stated));
+    TXD_TRY(txd_config_check(&checkpoint->config));
+    TXD_TRY(txd_hf_check_params(checkpoint, &checkpoint->config));
+    TXD_TRY(check_tied_head(checkpoint));
+    return txd_hf_check_unused(checkpoint);
+}
+
+static txd_status open_files(txd_checkpoint *checkpoint, const char *path)
+{
+    const char *config = NULL;
+    txd_setting *root;
+
+    TXD_TRY(txd_arena_create(&checkpoint->arena));
+    TXD_TRY(find_files(&config, checkpoint, path));
+    TXD_TRY(txd_json_load(&root, checkpoint->arena, config));
+    TXD_TRY(open_tensors(checkpoint));
+    return resolve(checkpoint, root);
+}
+
+static txd_status open_bytes(txd_checkpoint *checkpoint, const char *config,
+                             size_t config_count, const void *tensors,
+                             size_t tensors_count)
+{
+    txd_setting *root;
+
+    TXD_TRY(txd_arena_create(&checkpoint->arena));
+    checkpoint->path = TENSORS;
+    TXD_TRY(txd_json_parse(&root, checkpoint->arena, CONFIG, config, config_count));
+    TXD_TRY(txd_safetensors_parse(&checkpoint->trace, TENSORS, tensors, tensors_count));
+    return resolve(checkpoint, root);
+}
+
+static txd_status finish(txd_checkpoint **out, txd_checkpoint *checkpoint,
+                         txd_status status)
+{
+    if (status != TXD_OK)
+        txd_checkpoint_destroy(checkpoint);
+    else
+        *out = checkpoint;
+    return status;
+}
+
+txd_status txd_checkpoint_open(txd_checkpoint **out, const char *path)
+{
+    txd_checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+
+    if (!checkpoint)
+        return txd_fail(TXD_ERR_MEMORY, "%s: no memory", path);
+    return finish(out, checkpoint, open_files(checkpoint, path));
+}
+
+txd_status txd_checkpoint_parse(txd_checkpoint **out, const char *config,
+                                size_t config_count, const void *tensors,
+                                size_t tensors_count)
+{
+    txd_checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+
+    if (!checkpoint)
+        return txd_fail(TXD_ERR_MEMORY, "no memory");
+    return finish(out, checkpoint,
+                  open_bytes(checkpoint, config, config_count, tensors, tensors_count));
+}
+
+void txd_checkpoint_destroy(txd_checkpoint *checkpoint)
+{
+    if (!checkpoint)
+        return;
+    txd_trace_destroy(checkpoint->trace);
+    txd_arena_destroy(checkpoint->arena);
+    free(checkpoint);
+}
+
+const char *txd_checkpoint_family(const txd_checkpoint *checkpoint)
+{
+    return checkpoint->family->name;
+}
+
+const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint)
+{
+    return &checkpoint->config;
+}
+
+const txd_trace *txd_checkpoint_tensors(const txd_checkpoint *checkpoint)
+{
+    return checkpoint->trace;
+}
