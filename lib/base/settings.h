@@ -94,6 +94,10 @@ typedef struct txd_key {
  * `tables` ends with NULL; each table ends with an entry whose path is NULL. */
 txd_status txd_settings_validate(const txd_setting *root, const txd_key *const *tables);
 
+/* Appends the keys as Markdown: a section per top-level group, a row per key with its
+ * type, default, unit, range and sentence. */
+void txd_keys_markdown(txd_text *out, const txd_key *const *tables);
+
 #ifdef __cplusplus
 }
 #endif
