@@ -15,6 +15,7 @@ extern "C" {
 /* The operations of one layer, and the state of entries that were replaced. */
 struct txd_layer_ops {
     struct txd_ops ops;
+    size_t element; /* bytes of a value */
     const void *self[TXD_OP_COUNT];
 };
 
@@ -33,11 +34,17 @@ struct txd_param_edit {
     struct txd_param_edit *next;
 };
 
+struct txd_plan_tap {
+    txd_tap tap;
+    struct txd_plan_tap *next;
+};
+
 struct txd_plan {
     txd_arena *arena;
     txd_config config; /* the actual one */
     struct txd_override *overrides;
     struct txd_param_edit *edits;
+    struct txd_plan_tap *taps; /* that edit values */
 };
 
 #ifdef __cplusplus

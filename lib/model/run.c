@@ -50,8 +50,10 @@ static txd_status make_ops(txd_run *run)
     run->layer_ops = txd_arena_alloc(run->arena, layers + 1, sizeof *run->layer_ops);
     if (run->layer_ops == NULL)
         return TXD_ERR_MEMORY;
-    for (size_t l = 0; l <= layers; l++)
+    for (size_t l = 0; l <= layers; l++) {
         run->layer_ops[l].ops = run->model->backend->ops;
+        run->layer_ops[l].element = txd_dtype_bytes(run->model->backend->dtype);
+    }
     for (; override != NULL; override = override->next)
         override->install(&run->layer_ops[override->layer], override->self);
     return TXD_OK;
@@ -74,6 +76,28 @@ static txd_status make_slots(txd_run *run)
     return TXD_OK;
 }
 
+/* The plan's taps first: what they edit, the others see. */
+static txd_status join_taps(txd_run *run)
+{
+    struct txd_plan_tap *edit =
+        run->options.plan == NULL ? NULL : run->options.plan->taps;
+    size_t edits = 0;
+    txd_tap **taps;
+
+    for (const struct txd_plan_tap *t = edit; t != NULL; t = t->next)
+        edits++;
+    run->tap_count = edits + run->options.tap_count;
+    taps = txd_arena_alloc(run->arena, run->tap_count, sizeof *taps);
+    if (taps == NULL)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; edit != NULL; edit = edit->next)
+        taps[i++] = &edit->tap;
+    for (size_t i = 0; i < run->options.tap_count; i++)
+        taps[edits + i] = run->options.taps[i];
+    run->taps = taps;
+    return TXD_OK;
+}
+
 static txd_status fill_run(txd_run *run)
 {
     const txd_backend *backend = run->model->backend;
@@ -81,13 +105,12 @@ static txd_status fill_run(txd_run *run)
     run->ctx.threads =
         run->options.threads > 0 ? run->options.threads : txd_threads_available();
     run->wave = (size_t)run->ctx.threads * WAVE_PER_THREAD;
-    run->taps = run->options.taps;
-    run->tap_count = run->options.tap_count;
     run->pass.claimed = run->options.claimed;
     run->pass.dtype = backend->dtype;
     run->pass.u_store = backend->u_store;
     run->pass.u_accumulate = backend->u_accumulate;
     run->loss = NAN;
+    TXD_TRY(join_taps(run));
     TXD_TRY(make_sites(run));
     TXD_TRY(make_ops(run));
     return make_slots(run);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For the files of this folder: what a fault is, and the ways in which it can act.
+ * A new fault is one file with a descriptor and one line of registry.def.
+ */
+#ifndef TXD_FAULTS_FAULT_H
+#define TXD_FAULTS_FAULT_H
+
+#include "faults/faults.h"
+#include "model/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct txd_fault {
+    const char *name;
+    const char *sentence; /* what is done wrong */
+    const char *symptom;  /* how it shows */
+    const char *example;  /* the wrong line and the right one */
+    unsigned selectors;   /* TXD_FAULT_* */
+    double strength;      /* the default, where the fault has a strength */
+    /* Why it cannot act here, or NULL; `inputs` may be NULL. */
+    const char *(*inapplicable)(const txd_config *config, const txd_inputs *inputs);
+    /* Puts it into the plan. `use` and its strength are complete. */
+    txd_status (*plant)(txd_plan *plan, const txd_fault_use *use);
+};
+
+/* Reasons that several faults share; NULL if there is none. */
+const char *txd_fault_needs_causal(const txd_config *config, const txd_inputs *inputs);
+const char *txd_fault_needs_mask(const txd_config *config, const txd_inputs *inputs);
+const char *txd_fault_needs_padding(const txd_config *config, const txd_inputs *inputs);
+const char *txd_fault_needs_added_positions(const txd_config *config,
+                                            const txd_inputs *inputs);
+
+/* True if any layer of the configuration is causal; if any token is padding. */
+bool txd_config_has_causal(const txd_config *config);
+bool txd_inputs_have_padding(const txd_inputs *inputs);
+
+/* Replaces the rule "query sees key" in the selected layers, heads, queries and batch
+ * rows. `keys` is the sequence length, `seen` what the rule said so far. */
+typedef bool (*txd_sight)(const txd_mask_view *mask, size_t query, size_t key,
+                          size_t keys, bool seen);
+txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight sight);
+
+/* Adds an override of one layer; `self` must live in plan->arena. */
+txd_status txd_plan_override(txd_plan *plan, int layer,
+                             void (*install)(struct txd_layer_ops *ops, void *self),
+                             void *self);
+
+/* Adds an edit of parameters; `self` must outlive the plan. */
+txd_status txd_plan_edit(txd_plan *plan,
+                         txd_status (*edit)(const void *self, txd_params *params),
+                         const void *self);
+
+/* Adds a tap that edits values; `self` must live in plan->arena. */
+txd_status txd_plan_tap(txd_plan *plan, const txd_tap *tap);
+
+/* Multiplies every element of a parameter. */
+void txd_param_scale(txd_param *param, double factor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

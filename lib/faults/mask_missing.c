@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fault: the causal mask is never applied; padding and documents still are.
+ */
+#include "faults/fault.h"
+
+static bool sight(const txd_mask_view *mask, size_t query, size_t key, size_t keys,
+                  bool seen)
+{
+    txd_mask_view without = *mask;
+
+    (void)keys;
+    without.causal = false;
+    return seen || txd_mask_hides(&without, query, key) == TXD_SEEN;
+}
+
+static txd_status plant(txd_plan *plan, const txd_fault_use *use)
+{
+    return txd_plan_sight(plan, use, sight);
+}
+
+const txd_fault txd_fault_mask_missing = {
+    .name = "mask_missing",
+    .sentence = "the causal mask is not applied: every query sees every later key",
+    .symptom = "training loss falls far too fast, generation is nonsense",
+    .example = "wrong: softmax(scores)\n"
+               "right: softmax(scores.masked_fill(future, -inf))",
+    .selectors =
+        TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
+    .inapplicable = txd_fault_needs_causal,
+    .plant = plant,
+};
