@@ -35,7 +35,7 @@ txd_status txd_probe_sites_find(txd_probe_sites *out, txd_arena *arena,
 /* The number of a site in the list; its count if it is not there. */
 size_t txd_probe_sites_index(const txd_probe_sites *sites, const txd_site *site);
 
-/* True if the uses that select the site leave no head and no step out. */
+/* True if one of the uses selects all heads and all steps of the site. */
 bool txd_probe_use_is_whole(const txd_probe *probe, const txd_probe_use *use,
                             const char *name, int layer);
 

@@ -276,6 +276,7 @@ const txd_probe txd_probe_full = {
     .sentence = "values as the next operation reads them, one dataset per point",
     .points = "layers.*.attn.weights,logits",
     .takes = takes,
+    .by_head = true,
     .plan = txd_full_plan,
     .create = create,
     .destroy = destroy,

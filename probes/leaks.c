@@ -289,6 +289,7 @@ const txd_probe txd_probe_leaks = {
     .sentence = "attention to keys that the claimed mask hides, cell by cell",
     .points = "layers.*.attn.weights",
     .takes = takes,
+    .by_head = true,
     .plan = plan,
     .create = create,
     .destroy = destroy,

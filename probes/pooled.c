@@ -307,6 +307,7 @@ const txd_probe txd_probe_pooled = {
     .sentence = "attention matrices of any length as at most 64 x 64 cells",
     .points = "layers.*.attn.weights",
     .takes = takes,
+    .by_head = true,
     .plan = plan,
     .create = create,
     .destroy = destroy,

@@ -50,6 +50,7 @@ struct txd_probe {
     const char *points;   /* default globs */
     /* True if it can record a site of this kind (and, for values, of this point). */
     bool (*takes)(txd_site_kind kind, txd_point point);
+    bool by_head; /* a use may select heads */
     /* Lists every dataset that a use would make, calling add for each. */
     txd_status (*plan)(const txd_probe_context *context, const txd_probe_use *use,
                        txd_status (*add)(void *self, const txd_probe_dataset *dataset),

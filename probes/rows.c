@@ -207,6 +207,7 @@ const txd_probe txd_probe_rows = {
     .sentence = "sum, entropy, peak, leaks and more of every row of attention",
     .points = "layers.*.attn.weights",
     .takes = takes,
+    .by_head = true,
     .plan = plan,
     .create = create,
     .destroy = destroy,

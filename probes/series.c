@@ -32,8 +32,7 @@ static txd_dataset_spec describe(char path[64], const txd_probe_context *context
     snprintf(path, 64, "series/%s", spec->name);
     return (txd_dataset_spec){
         .path = path,
-        /* "x": sites have no axis letter of their own, and fields none at all. */
-        .axes = spec->per_step ? "sxf" : "xf",
+        .axes = spec->per_step ? "sxy" : "xy",
         .point = "",
         .unit = "",
         .dtype = TXD_F64,

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a recorder and its dry run must agree on: which probes take part, and the
+ * datasets of the inputs. For the files of this folder only.
+ */
+#ifndef TXD_PROBES_PARTS_H
+#define TXD_PROBES_PARTS_H
+
+#include "probes/common.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A probe with all its uses, chained by `next`. */
+typedef struct txd_probe_part {
+    const txd_probe *probe;
+    txd_probe_use *first, *last;
+} txd_probe_part;
+
+/* One part per probe that is used, in the order of first use; copies in `arena`.
+ * ERR_CONFIG for an unknown probe. */
+txd_status txd_probe_parts(txd_probe_part **out, size_t *count, txd_arena *arena,
+                           const txd_probe_use *uses, size_t use_count);
+
+/* The uses as text, a line each: probe, points, layers, heads and steps, separated by
+ * tabs; "*" = all. The root attribute `record`, by which readers tell what was not
+ * recorded from what is not a number. */
+void txd_probe_uses_print(txd_text *out, const txd_probe_use *uses, size_t count);
+
+typedef enum txd_input_part {
+    TXD_INPUT_TOKENS,
+    TXD_INPUT_VALID,
+    TXD_INPUT_POSITIONS,
+    TXD_INPUT_LABELS,
+    TXD_INPUT_DOCUMENT,
+    TXD_INPUT_CALL,
+    TXD_INPUT_PARTS
+} txd_input_part;
+
+/* /input/<part> (s, b, t) int32; `path` is written to and pointed into. */
+txd_dataset_spec txd_input_spec(char path[32], const txd_probe_context *context,
+                                txd_input_part part);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

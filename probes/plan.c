@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The dry run: a line per dataset that a run would make, and the size of the file.
+ */
+#include <string.h>
+
+#include "probes/parts.h"
+#include "probes/recorder.h"
+
+typedef struct listing {
+    txd_text *out;
+    const char *probe;
+    size_t total;
+} listing;
+
+static void add_shape(txd_text *out, const txd_dataset_spec *spec)
+{
+    bool is_first = true;
+
+    txd_text_add(out, "(");
+    if (spec->per_step) {
+        txd_text_addf(out, "s %zu", spec->steps);
+        is_first = false;
+    }
+    for (int i = 0; i < spec->rank; i++) {
+        txd_text_addf(out, "%s%c %zu", is_first ? "" : ", ",
+                      spec->axes[i + spec->per_step], spec->dims[i]);
+        is_first = false;
+    }
+    txd_text_add(out, ")");
+}
+
+static void pad(txd_text *out, size_t begin, size_t width)
+{
+    do
+        txd_text_add(out, " ");
+    while (out->length > begin && out->length - begin < width);
+}
+
+static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
+{
+    listing *list = self;
+    txd_text *out = list->out;
+    const txd_dataset_spec *spec = &dataset->spec;
+    size_t bytes = txd_recording_estimate(spec), begin = out->length;
+
+    bytes += dataset->names;
+    bytes -= dataset->left_out < bytes ? dataset->left_out : 0;
+    txd_text_add(out, spec->path);
+    pad(out, begin, 40);
+    txd_text_add(out, list->probe);
+    pad(out, begin, 51);
+    txd_text_add(out, txd_dtype_name(spec->dtype));
+    pad(out, begin, 60);
+    txd_text_addf(out, "%14zu  ", bytes);
+    add_shape(out, spec);
+    txd_text_add(out, "\n");
+    return txd_size_add(&list->total, list->total, bytes);
+}
+
+static txd_status add_inputs(listing *list, const txd_probe_context *context)
+{
+    list->probe = "input";
+    for (int i = 0; i < TXD_INPUT_PARTS; i++) {
+        char path[32];
+        txd_probe_dataset dataset = {.name = "input"};
+
+        dataset.spec = txd_input_spec(path, context, (txd_input_part)i);
+        TXD_TRY(add_dataset(list, &dataset));
+    }
+    return TXD_OK;
+}
+
+static txd_status add_all(listing *list, txd_arena *arena,
+                          const txd_probe_context *context, const txd_probe_use *uses,
+                          size_t count)
+{
+    txd_probe_part *parts;
+    size_t part_count;
+
+    TXD_TRY(add_inputs(list, context));
+    TXD_TRY(txd_probe_parts(&parts, &part_count, arena, uses, count));
+    for (size_t i = 0; i < part_count; i++) {
+        list->probe = parts[i].probe->name;
+        TXD_TRY(parts[i].probe->plan(context, parts[i].first, add_dataset, list));
+    }
+    return TXD_OK;
+}
+
+txd_status txd_recorder_plan(txd_text *out, size_t *bytes,
+                             const txd_probe_context *context,
+                             const txd_probe_use *uses, size_t count)
+{
+    txd_probe_context dry = *context;
+    listing list = {.out = out};
+    txd_arena *arena = NULL;
+    txd_status status;
+
+    dry.recording = NULL;
+    list.total = txd_recording_estimate_empty();
+    TXD_TRY(txd_arena_create(&arena));
+    status = add_all(&list, arena, &dry, uses, count);
+    txd_arena_destroy(arena);
+    if (status == TXD_OK)
+        status = txd_text_status(out);
+    if (status == TXD_OK)
+        *bytes = list.total;
+    return status;
+}
