@@ -55,9 +55,11 @@ typedef struct txd_checks txd_checks; /* the laws of one run, under evaluation *
 typedef struct txd_check_context {
     const txd_config *claimed;
     const txd_setting *settings; /* its own group of `checks`; NULL = defaults */
+    const txd_setting *rules;    /* its group of a rules file, which wins; or NULL */
     txd_dtype dtype;
     double u_store, u_accumulate;
     const txd_run_options *run; /* live: the run it is part of; NULL on a recording */
+    bool is_recording;
 } txd_check_context;
 
 typedef struct txd_check txd_check;
@@ -69,11 +71,13 @@ struct txd_check {
     const char *formula;       /* for `explain` */
     const char *causes;        /* for `explain`: what typically breaks it */
     const char *look_next;     /* for findings */
+    const char *unit;          /* of what it counts: "rows", "cells", "values" */
     const char *const *faults; /* that must trip it; ended by NULL */
     const txd_key *keys;       /* of `checks.<name>`; ended by NULL path; may be NULL */
     /* What it must be given: point and TXD_ASK_* bits, alternatives in order of
      * preference separated by {TXD_POINT_COUNT, 0}, ended by {TXD_POINT_COUNT, 1}.
-     * The first alternative of which everything is offered is taken. */
+     * The first alternative of which everything is offered is taken, layer by layer.
+     * {TXD_POINT_COUNT, bits other than 0 and 1} means any point that offers bits. */
     const struct txd_check_need {
         txd_point point;
         unsigned ask;

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The runner: sets up the selected laws, stands between them and the pass, and ends
+ * them. It gives a law only what its chosen alternative names, counts what the law was
+ * shown, and turns "saw nothing" into a skip: silence is never a pass.
+ */
+#include "checks/runner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct entry {
+    txd_choice choice;
+    txd_check_context context;
+    void *state;
+    bool is_set_up; /* state and tap are valid */
+    txd_tap tap;    /* the law's own */
+    txd_tap outer;  /* what the pass sees */
+    uint64_t shown; /* blocks */
+    txd_result result;
+} entry;
+
+struct txd_checks {
+    txd_arena *arena;
+    entry *entries;
+    size_t count;
+    txd_tap **taps;
+    size_t tap_count;
+    txd_result *results; /* copies in order; findings stay with the entries */
+    bool is_finished;
+    txd_replay *replay; /* holds the configuration; NULL in a live run */
+};
+
+static unsigned outer_ask(void *self, const txd_site *site)
+{
+    entry *e = self;
+
+    return txd_choice_allows(&e->choice, site, e->tap.ask(e->tap.self, site));
+}
+
+static const txd_point *outer_needs(void *self, txd_point point)
+{
+    entry *e = self;
+
+    return e->tap.needs(e->tap.self, point);
+}
+
+static void outer_reduce(void *slot, const void *self, const txd_block *block)
+{
+    const entry *e = self;
+
+    e->tap.reduce(slot, e->tap.self, block);
+}
+
+static txd_status outer_merge(void *self, const txd_block *block, const void *slot)
+{
+    entry *e = self;
+
+    e->shown++;
+    return e->tap.merge(e->tap.self, block, slot);
+}
+
+static txd_status outer_step_end(void *self, const txd_pass *pass)
+{
+    entry *e = self;
+
+    return e->tap.step_end(e->tap.self, pass);
+}
+
+static void wrap(entry *e)
+{
+    e->outer = e->tap;
+    e->outer.name = e->choice.check->name;
+    e->outer.self = e;
+    e->outer.ask = outer_ask;
+    e->outer.needs = e->tap.needs ? outer_needs : NULL;
+    e->outer.reduce = e->tap.reduce ? outer_reduce : NULL;
+    e->outer.merge = outer_merge;
+    e->outer.step_end = e->tap.step_end ? outer_step_end : NULL;
+}
+
+static void skip(entry *e, const char *reason)
+{
+    e->result.verdict = TXD_VERDICT_SKIP;
+    snprintf(e->result.note, sizeof e->result.note, "%s", reason);
+}
+
+static txd_status set_up(entry *e, txd_arena *arena)
+{
+    const txd_check *check = e->choice.check;
+    const char *reason = check->inapplicable ? check->inapplicable(&e->context) : NULL;
+
+    e->result.check = check->name;
+    e->result.look_next = check->look_next;
+    TXD_TRY(txd_choice_make(&e->choice, arena));
+    if (reason) {
+        skip(e, reason);
+        return TXD_OK;
+    }
+    if (e->choice.layers_given == 0) {
+        e->result.verdict = TXD_VERDICT_SKIP;
+        txd_choice_lacks(&e->choice, e->result.note, sizeof e->result.note);
+        return TXD_OK;
+    }
+    TXD_TRY(check->create(&e->state, &e->tap, &e->context));
+    e->is_set_up = true;
+    wrap(e);
+    return TXD_OK;
+}
+
+static bool is_selected(const txd_check_select *select, const char *name)
+{
+    if (!select)
+        return true;
+    if (select->only && !txd_glob_list(select->only, name))
+        return false;
+    return !(select->skip && txd_glob_list(select->skip, name));
+}
+
+/* Every word of --only and --skip must name something: a misspelt law that is silently
+ * left out would look like one that holds. */
+static txd_status verify_globs(const char *globs, const char *option)
+{
+    const char *names[32], *nearest;
+    char word[64];
+    size_t count = 0;
+
+    while (count < 32 && txd_check_at(count)) {
+        names[count] = txd_check_at(count)->name;
+        count++;
+    }
+    while (globs && *globs) {
+        size_t length = strcspn(globs, ","), hits = 0;
+
+        snprintf(word, sizeof word, "%.*s", (int)length, globs);
+        globs += length + (globs[length] == ',');
+        for (size_t i = 0; i < count; i++)
+            hits += txd_glob_list(word, names[i]);
+        if (hits > 0)
+            continue;
+        nearest = txd_nearest(word, names, count);
+        return txd_fail(TXD_ERR_CONFIG,
+                        "--%s %s: no such law%s%s%s (see `list checks`)", option, word,
+                        nearest ? "; did you mean `" : "", nearest ? nearest : "",
+                        nearest ? "`?" : "");
+    }
+    return TXD_OK;
+}
+
+static const txd_setting *group_of(const txd_setting *root, const txd_check *check)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "checks.%s", check->name);
+    return root ? txd_setting_find(root, path) : NULL;
+}
+
+static txd_status add_entry(txd_checks *checks, const txd_checks_setup *s,
+                            const txd_check *check)
+{
+    entry *e = &checks->entries[checks->count++];
+
+    e->context = *s->context;
+    e->context.settings = group_of(s->root, check);
+    e->context.rules = group_of(s->rules, check);
+    e->choice.check = check;
+    e->choice.claimed = s->context->claimed;
+    e->choice.offers = s->offers;
+    e->choice.offers_self = s->offers_self;
+    TXD_TRY(set_up(e, checks->arena));
+    if (e->is_set_up)
+        checks->taps[checks->tap_count++] = &e->outer;
+    return TXD_OK;
+}
+
+static txd_status fill(txd_checks *checks, const txd_checks_setup *s)
+{
+    size_t all = 0;
+
+    while (txd_check_at(all))
+        all++;
+    checks->entries = txd_arena_alloc(checks->arena, all, sizeof *checks->entries);
+    checks->taps = txd_arena_alloc(checks->arena, all, sizeof *checks->taps);
+    checks->results = txd_arena_alloc(checks->arena, all, sizeof *checks->results);
+    if (!checks->entries || !checks->taps || !checks->results)
+        return TXD_ERR_MEMORY;
+    if (s->select) {
+        TXD_TRY(verify_globs(s->select->only, "only"));
+        TXD_TRY(verify_globs(s->select->skip, "skip"));
+    }
+    for (size_t i = 0; i < all; i++)
+        if (is_selected(s->select, txd_check_at(i)->name))
+            TXD_TRY(add_entry(checks, s, txd_check_at(i)));
+    return TXD_OK;
+}
+
+txd_status txd_checks_set_up(txd_checks **out, const txd_checks_setup *s)
+{
+    txd_checks *checks = calloc(1, sizeof *checks);
+    txd_status status;
+
+    if (!checks)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for the checks");
+    status = txd_arena_create(&checks->arena);
+    if (status == TXD_OK)
+        status = fill(checks, s);
+    if (status != TXD_OK) {
+        txd_checks_destroy(checks);
+        return status;
+    }
+    *out = checks;
+    return TXD_OK;
+}
+
+txd_status txd_checks_keys(const txd_key *const **out, size_t *count, txd_arena *arena)
+{
+    const txd_key **tables;
+    size_t all = 0, used = 0;
+
+    while (txd_check_at(all))
+        all++;
+    tables = txd_arena_alloc(arena, all + 1, sizeof *tables);
+    if (!tables)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < all; i++)
+        if (txd_check_at(i)->keys)
+            tables[used++] = txd_check_at(i)->keys;
+    *out = tables;
+    *count = used;
+    return TXD_OK;
+}
+
+txd_status txd_checks_create(txd_checks **out, const txd_check_context *context,
+                             const txd_setting *root, const txd_check_select *select,
+                             txd_offers offers, const void *offers_self)
+{
+    txd_checks_setup s = {context, root, NULL, select, offers, offers_self};
+
+    return txd_checks_set_up(out, &s);
+}
+
+void txd_checks_destroy(txd_checks *checks)
+{
+    if (!checks)
+        return;
+    for (size_t i = 0; i < checks->count; i++) {
+        entry *e = &checks->entries[i];
+
+        if (e->is_set_up)
+            e->choice.check->destroy(e->state);
+        free(e->result.findings);
+    }
+    txd_arena_destroy(checks->arena);
+    txd_replay_destroy(checks->replay);
+    free(checks);
+}
+
+void txd_checks_keep(txd_checks *checks, txd_replay *replay)
+{
+    checks->replay = replay;
+}
+
+txd_tap *const *txd_checks_taps(const txd_checks *checks, size_t *count)
+{
+    *count = checks->tap_count;
+    return checks->taps;
+}
+
+static void note_layers(entry *e)
+{
+    size_t given = e->choice.layers_given, all = e->choice.claimed->n_layers;
+    size_t used = strlen(e->result.note);
+
+    if (given < all)
+        snprintf(e->result.note + used, sizeof e->result.note - used,
+                 "%sjudged in %zu of %zu layers: the others are not recorded",
+                 used ? "; " : "", given, all);
+}
+
+static txd_status finish_entry(entry *e)
+{
+    txd_result *result = &e->result;
+    txd_status status;
+
+    if (!e->is_set_up)
+        return TXD_OK;
+    if (e->shown == 0) {
+        skip(e, "the pass offered nothing that this law reads");
+        return TXD_OK;
+    }
+    status = e->choice.check->finish(e->state, result);
+    if (status == TXD_ERR_MEMORY)
+        return status;
+    if (status != TXD_OK) {
+        result->verdict = TXD_VERDICT_BROKEN;
+        snprintf(result->note, sizeof result->note, "%s", txd_message());
+    }
+    if (result->verdict == TXD_VERDICT_PASS && result->evaluated == 0) {
+        result->verdict = TXD_VERDICT_SKIP;
+        if (!result->note[0])
+            skip(e, "there was nothing to judge");
+    }
+    if (result->verdict != TXD_VERDICT_SKIP)
+        note_layers(e);
+    return TXD_OK;
+}
+
+txd_status txd_checks_finish(const txd_result **out, size_t *count, txd_checks *checks)
+{
+    for (size_t i = 0; !checks->is_finished && i < checks->count; i++) {
+        TXD_TRY(finish_entry(&checks->entries[i]));
+        checks->results[i] = checks->entries[i].result;
+    }
+    checks->is_finished = true;
+    *out = checks->results;
+    *count = checks->count;
+    return TXD_OK;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which evidence a law gets. A recording may hold some points in some layers only: the
+ * law then judges those layers, and the runner says how many.
+ */
+#include "checks/runner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct txd_check_need need;
+
+static bool is_end(const need *n)
+{
+    return n->point == TXD_POINT_COUNT && n->ask == 1;
+}
+
+static bool is_stop(const need *n)
+{
+    return n->point == TXD_POINT_COUNT && n->ask <= 1;
+}
+
+static unsigned offered(const txd_choice *choice, txd_point point, int layer)
+{
+    if (!txd_point_exists(choice->claimed, point))
+        return 0;
+    if (!choice->offers)
+        return TXD_ASK_VALUE | TXD_ASK_ROWS | TXD_ASK_STATS;
+    return choice->offers(choice->offers_self, point,
+                          txd_point_per_layer(point) ? layer : -1);
+}
+
+static bool any_offers(const txd_choice *choice, unsigned ask, int layer)
+{
+    for (int point = 0; point < TXD_POINT_COUNT; point++)
+        if (offered(choice, (txd_point)point, layer) & ask)
+            return true;
+    return false;
+}
+
+static bool has_need(const txd_choice *choice, const need *n, int layer)
+{
+    if (n->point == TXD_POINT_COUNT)
+        return any_offers(choice, n->ask, layer);
+    return (offered(choice, n->point, layer) & n->ask) == n->ask;
+}
+
+static const need *next_alternative(const need *n)
+{
+    while (!is_stop(n))
+        n++;
+    return is_end(n) ? NULL : n + 1;
+}
+
+static size_t count_lacking(const txd_choice *choice, const need *n, int layer)
+{
+    size_t lacking = 0;
+
+    for (; !is_stop(n); n++)
+        lacking += !has_need(choice, n, layer);
+    return lacking;
+}
+
+txd_status txd_choice_make(txd_choice *out, txd_arena *arena)
+{
+    size_t layers = out->claimed->n_layers;
+
+    out->layers = txd_arena_alloc(arena, layers, sizeof(need *));
+    if (!out->layers)
+        return TXD_ERR_MEMORY;
+    for (size_t l = 0; l < layers; l++) {
+        const need *n = out->check->needs;
+
+        while (n && count_lacking(out, n, (int)l) > 0)
+            n = next_alternative(n);
+        out->layers[l] = n;
+        out->layers_given += n != NULL;
+    }
+    return TXD_OK;
+}
+
+/* Statistics instead of the values that they sum up. */
+static unsigned cheapest(unsigned bits)
+{
+    return bits & TXD_ASK_STATS ? bits & ~(unsigned)TXD_ASK_VALUE : bits;
+}
+
+unsigned txd_choice_allows(const txd_choice *choice, const txd_site *site,
+                           unsigned bits)
+{
+    const need *n = choice->layers[site->layer < 0 ? 0 : site->layer];
+
+    if (site->kind == TXD_SITE_PARAMETER)
+        return bits;
+    for (; n && !is_stop(n); n++) {
+        if (n->point == TXD_POINT_COUNT)
+            return cheapest(bits & offered(choice, site->point, site->layer));
+        if (n->point == site->point)
+            return bits & n->ask;
+    }
+    return 0;
+}
+
+static const char *ask_words(unsigned ask)
+{
+    if (ask & TXD_ASK_ROWS)
+        return " (rows)";
+    return ask & TXD_ASK_STATS ? " (stats)" : "";
+}
+
+void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes)
+{
+    const need *nearest = choice->check->needs;
+    const char *separator = "not recorded: ";
+    size_t used = 0;
+
+    for (const need *n = nearest; n; n = next_alternative(n))
+        if (count_lacking(choice, n, 0) < count_lacking(choice, nearest, 0))
+            nearest = n;
+    text[0] = '\0';
+    for (const need *n = nearest; !is_stop(n) && used < bytes; n++) {
+        if (has_need(choice, n, 0))
+            continue;
+        snprintf(text + used, bytes - used, "%s%s%s", separator,
+                 n->point == TXD_POINT_COUNT ? "any point"
+                                             : txd_point_get(n->point)->name,
+                 ask_words(n->ask));
+        used += strlen(text + used);
+        separator = ", ";
+    }
+}

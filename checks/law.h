@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the laws share: their descriptors, thresholds, the rows of attention that a
+ * block holds, and the words of findings. For the files of this folder only.
+ */
+#ifndef TXD_CHECKS_LAW_H
+#define TXD_CHECKS_LAW_H
+
+#include "checks/check.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TXD_CHECK(name) extern const txd_check txd_check_##name;
+#include "checks/registry.def"
+#undef TXD_CHECK
+
+#define TXD_FINDINGS_KEPT 64
+
+typedef enum txd_threshold {
+#define TXD_LAW_BEGIN(law)
+#define TXD_THRESHOLD(id, law, key, fallback, low, high, unit, sentence, source)       \
+    TXD_THRESHOLD_##id,
+#define TXD_LAW_END
+#include "checks/thresholds.def"
+#undef TXD_LAW_BEGIN
+#undef TXD_THRESHOLD
+#undef TXD_LAW_END
+    TXD_THRESHOLD_COUNT
+} txd_threshold;
+
+/* The key tables of laws that have thresholds: txd_keys_row_sum, ... */
+#define TXD_LAW_BEGIN(law) extern const txd_key txd_keys_##law[];
+#define TXD_THRESHOLD(id, law, key, fallback, low, high, unit, sentence, source)
+#define TXD_LAW_END
+#include "checks/thresholds.def"
+#undef TXD_LAW_BEGIN
+#undef TXD_THRESHOLD
+#undef TXD_LAW_END
+
+/* The default, unless the settings or, before them, the rules say otherwise. */
+txd_status txd_threshold_read(double *out, txd_threshold threshold,
+                              const txd_check_context *context);
+double txd_threshold_default(txd_threshold threshold);
+const char *txd_threshold_source(txd_threshold threshold);
+
+/* gamma_n(u) = n u / (1 - n u): the relative error of n roundings. Infinite where
+ * n u >= 1: then there is no bound, and a law that needs one is broken. */
+double txd_law_gamma(double n, double u);
+
+/* True if `measured` is worse than `than`: larger, or NaN where that is a number. */
+bool txd_law_is_worse(double measured, double than);
+
+/* What measured / allowed is, for ordering places that have different allowances. */
+double txd_law_ratio(double measured, double allowed);
+
+/* One row of attention: a query of a head. */
+typedef struct txd_law_row {
+    size_t batch, head, query;
+    const double *column; /* TXD_ROW_COUNT */
+} txd_law_row;
+
+/* Rows of attention in a block of attn.weights. */
+size_t txd_law_rows(const txd_block *block);
+/* The i-th of them. False if its query is padding, which is never judged. Without row
+ * statistics they are computed from the weights into `computed` (max and lse: NaN). */
+bool txd_law_row_get(txd_law_row *out, double computed[TXD_ROW_COUNT],
+                     const txd_block *block, size_t i);
+
+/* Where something was seen; -1 where a coordinate does not apply. */
+typedef struct txd_law_place {
+    int step;
+    int64_t batch, head, query, key;
+} txd_law_place;
+
+#define TXD_LAW_NOWHERE                                                                \
+    {                                                                                  \
+        .step = -1, .batch = -1, .head = -1, .query = -1, .key = -1                    \
+    }
+
+/* A finding at a point of a layer (-1: not per layer), message still empty. */
+txd_finding txd_law_finding(txd_point point, int layer, const txd_law_place *place);
+
+/* Appends to a finding's message, cutting at its end. */
+void txd_law_say(txd_finding *finding, const char *format, ...) TXD_PRINTF(2, 3);
+
+/* "batch row 1, head 5: " as far as it tells something; `batches` of the input. */
+void txd_law_say_place(txd_finding *finding, size_t batches);
+
+/* "0.0312", "nan", "2.1e-07": a measure as people read it. `text` holds 32 bytes. */
+const char *txd_law_number(char text[32], double value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leaks, counted from the row statistics. These name the largest leak of a row, where
+ * it is, and the sum of all; one leak alone is known by sum = largest. That suffices to
+ * say "off by one", "inverted" or "missing" without reading a single weight.
+ */
+#include "checks/leak.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+txd_status txd_leaks_create(txd_leaks **out, const txd_leak_kind *kind,
+                            const txd_config *claimed)
+{
+    txd_leaks *leaks = calloc(1, sizeof *leaks);
+
+    if (leaks)
+        leaks->tallies =
+            calloc(claimed->n_layers * claimed->n_heads, sizeof *leaks->tallies);
+    if (!leaks || !leaks->tallies) {
+        free(leaks);
+        return txd_fail(TXD_ERR_MEMORY, "%s: no memory", kind->name);
+    }
+    leaks->kind = kind;
+    leaks->claimed = claimed;
+    leaks->counted_step = -1;
+    for (size_t i = 0; i < claimed->n_layers * claimed->n_heads; i++)
+        leaks->tallies[i].weight = -1;
+    *out = leaks;
+    return TXD_OK;
+}
+
+void txd_leaks_destroy(txd_leaks *leaks)
+{
+    if (!leaks)
+        return;
+    free(leaks->tallies);
+    free(leaks->counted);
+    free(leaks);
+}
+
+static uint32_t count_hidden(const txd_leaks *leaks, const txd_mask_view *mask,
+                             size_t query, size_t keys)
+{
+    uint32_t count = 0;
+
+    for (size_t j = 0; j < keys; j++)
+        count += txd_mask_hides(mask, query, j) == leaks->kind->hidden;
+    return count;
+}
+
+/* Once per step: whether a key is later or padding is the same in every layer to which
+ * the law applies. */
+static txd_status count_step(txd_leaks *leaks, const txd_block *block)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    size_t count = inputs->batch * inputs->length;
+    uint32_t *counted;
+
+    if (leaks->counted_step == block->site->step)
+        return TXD_OK;
+    if (count > leaks->counted_count) {
+        counted = realloc(leaks->counted, count * sizeof *counted);
+        if (!counted)
+            return txd_fail(TXD_ERR_MEMORY, "%s: no memory for %zu rows",
+                            leaks->kind->name, count);
+        leaks->counted = counted;
+        leaks->counted_count = count;
+    }
+    for (size_t b = 0; b < inputs->batch; b++) {
+        txd_mask_view mask =
+            txd_mask_of(&leaks->claimed->layers[block->site->layer], inputs, b);
+
+        for (size_t q = 0; q < inputs->length; q++)
+            leaks->counted[b * inputs->length + q] =
+                count_hidden(leaks, &mask, q, inputs->length);
+    }
+    leaks->counted_step = block->site->step;
+    return TXD_OK;
+}
+
+static int64_t position(const txd_block *block, size_t batch, size_t place)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+
+    return inputs->positions[batch * inputs->length + place];
+}
+
+static void widen(txd_leak_tally *t, int64_t query)
+{
+    if (t->leaking == 0 || query < t->query_low)
+        t->query_low = query;
+    if (t->leaking == 0 || query > t->query_high)
+        t->query_high = query;
+}
+
+static void add_leak(txd_leak_tally *t, const txd_leak_kind *kind,
+                     const txd_block *block, const txd_law_row *row)
+{
+    const double *column = row->column;
+    double weight = column[kind->max], all = column[TXD_ROW_HIDDEN_SUM];
+    double seen = column[TXD_ROW_SUM] - all;
+    int64_t key = (int64_t)column[kind->key], away = 0;
+
+    if (key >= 0)
+        away = position(block, row->batch, (size_t)key) -
+               position(block, row->batch, row->query);
+    widen(t, (int64_t)row->query);
+    t->leaking++;
+    t->nan += isnan(weight);
+    t->next_only += away == 1 && all <= weight * (1 + 4 * block->pass->u_store);
+    t->blind += fabs(seen) <= 1e-6 * all;
+    if (away > t->reach)
+        t->reach = away;
+    if (!txd_law_is_worse(weight, t->weight))
+        return;
+    t->weight = weight;
+    t->at = (txd_law_place){block->site->step, (int64_t)row->batch, (int64_t)row->head,
+                            (int64_t)row->query, key};
+}
+
+static void add_row(txd_leaks *leaks, const txd_block *block, const txd_law_row *row)
+{
+    const txd_leak_kind *kind = leaks->kind;
+    size_t head = (size_t)block->site->layer * leaks->claimed->n_heads + row->head;
+    size_t place = row->batch * block->pass->inputs->length + row->query;
+    txd_leak_tally *t = &leaks->tallies[head];
+
+    leaks->hidden += leaks->counted[place];
+    leaks->cells += (uint64_t)row->column[kind->count];
+    if (row->column[kind->count] == 0)
+        return;
+    t->rows++;
+    if ((int64_t)leaks->counted[place] > t->farthest)
+        t->farthest = leaks->counted[place];
+    if (t->weight < 0)
+        t->weight = 0;
+    if (!(row->column[kind->max] <= 0))
+        add_leak(t, kind, block, row);
+}
+
+txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block)
+{
+    double computed[TXD_ROW_COUNT];
+    txd_law_row row;
+
+    TXD_TRY(count_step(leaks, block));
+    leaks->batches = block->pass->inputs->batch;
+    for (size_t i = 0; i < txd_law_rows(block); i++)
+        if (txd_law_row_get(&row, computed, block, i))
+            add_row(leaks, block, &row);
+    return TXD_OK;
+}
+
+static void join(txd_leak_tally *to, const txd_leak_tally *t)
+{
+    if (to->leaking == 0 || t->query_low < to->query_low)
+        to->query_low = t->query_low;
+    if (to->leaking == 0 || t->query_high > to->query_high)
+        to->query_high = t->query_high;
+    to->rows += t->rows;
+    to->leaking += t->leaking;
+    to->nan += t->nan;
+    to->next_only += t->next_only;
+    to->blind += t->blind;
+    if (t->reach > to->reach)
+        to->reach = t->reach;
+    if (t->farthest > to->farthest)
+        to->farthest = t->farthest;
+    if (txd_law_is_worse(t->weight, to->weight)) {
+        to->weight = t->weight;
+        to->at = t->at;
+    }
+}
+
+txd_leak_tally txd_leaks_layer(const txd_leaks *leaks, size_t layer, size_t *heads,
+                               size_t *all)
+{
+    txd_leak_tally sum = {.weight = -1, .at = TXD_LAW_NOWHERE};
+    size_t n_heads = leaks->claimed->n_heads;
+
+    *heads = *all = 0;
+    for (size_t h = 0; h < n_heads; h++) {
+        const txd_leak_tally *t = &leaks->tallies[layer * n_heads + h];
+
+        *all += t->rows > 0;
+        if (t->leaking == 0)
+            continue;
+        ++*heads;
+        join(&sum, t);
+    }
+    return sum;
+}
+
+static void say_leak(txd_finding *finding, const txd_leaks *leaks,
+                     const txd_leak_tally *t)
+{
+    char weight[32];
+
+    txd_law_say_place(finding, leaks->batches);
+    if (isnan(t->weight))
+        txd_law_say(finding,
+                    "query %" PRId64 ": the weight of key %" PRId64
+                    " is NaN; it is %s and its weight must be 0",
+                    t->at.query, t->at.key, leaks->kind->what);
+    else
+        txd_law_say(finding,
+                    "query %" PRId64 " sees key %" PRId64 " (weight %s), which is %s",
+                    t->at.query, t->at.key, txd_law_number(weight, t->weight),
+                    leaks->kind->what);
+}
+
+static void say_extent(txd_finding *finding, const txd_leak_tally *t, size_t heads,
+                       size_t all)
+{
+    if (t->query_low == t->query_high)
+        txd_law_say(finding, "; only query %" PRId64 " does", t->query_low);
+    else
+        txd_law_say(finding, "; %" PRIu64 " of %" PRIu64 " such rows do", t->leaking,
+                    t->rows);
+    txd_law_say(finding, ", in %zu of %zu head%s", heads, all, all == 1 ? "" : "s");
+}
+
+static txd_status add_layer(txd_result *result, const txd_leaks *leaks, size_t layer,
+                            void (*explain)(txd_finding *, const txd_leak_tally *))
+{
+    size_t heads, all;
+    txd_leak_tally t = txd_leaks_layer(leaks, layer, &heads, &all);
+    txd_finding finding;
+
+    if (heads == 0)
+        return TXD_OK;
+    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, (int)layer, &t.at);
+    finding.measured = t.weight;
+    finding.allowed = 0;
+    say_leak(&finding, leaks, &t);
+    say_extent(&finding, &t, heads, all);
+    explain(&finding, &t);
+    if (txd_law_is_worse(t.weight, result->worst))
+        result->worst = t.weight;
+    TXD_TRY(txd_result_add(result, &finding));
+    result->finding_total += t.leaking - 1;
+    return TXD_OK;
+}
+
+txd_status txd_leaks_finish(txd_leaks *leaks, txd_result *result,
+                            void (*explain)(txd_finding *finding,
+                                            const txd_leak_tally *tally))
+{
+    result->evaluated = leaks->cells;
+    result->not_computed =
+        leaks->hidden > leaks->cells ? leaks->hidden - leaks->cells : 0;
+    result->allowed = 0;
+    for (size_t l = 0; l < leaks->claimed->n_layers; l++)
+        TXD_TRY(add_layer(result, leaks, l, explain));
+    return TXD_OK;
+}

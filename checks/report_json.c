@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Verdicts for programs. docs/checks.md describes the schema; a key is never removed
+ * or given another meaning without a new schema number.
+ */
+#include "checks/law.h"
+
+#define SCHEMA 1
+
+static void add_int(txd_json *json, const char *key, int64_t value)
+{
+    txd_json_key(json, key);
+    txd_json_int(json, value);
+}
+
+static void add_number(txd_json *json, const char *key, double value)
+{
+    txd_json_key(json, key);
+    txd_json_number(json, value);
+}
+
+static void add_string(txd_json *json, const char *key, const char *value)
+{
+    txd_json_key(json, key);
+    txd_json_string(json, value);
+}
+
+/* A coordinate that does not apply is null. */
+static void add_coordinate(txd_json *json, const char *key, int64_t value)
+{
+    txd_json_key(json, key);
+    if (value < 0)
+        txd_json_string(json, NULL);
+    else
+        txd_json_int(json, value);
+}
+
+static void add_finding(txd_json *json, const char *check, const txd_finding *finding)
+{
+    txd_json_open_object(json);
+    add_string(json, "check", check);
+    add_string(json, "verdict", txd_verdict_name(finding->verdict));
+    add_string(json, "site", finding->site);
+    add_coordinate(json, "step", finding->step);
+    add_coordinate(json, "layer", finding->layer);
+    add_coordinate(json, "batch", finding->batch);
+    add_coordinate(json, "head", finding->head);
+    add_coordinate(json, "query", finding->query);
+    add_coordinate(json, "key", finding->key);
+    add_number(json, "measured", finding->measured);
+    add_number(json, "allowed", finding->allowed);
+    add_string(json, "message", finding->message);
+    txd_json_close_object(json);
+}
+
+static void add_result(txd_json *json, const txd_result *result)
+{
+    const txd_check *check = txd_check_find(result->check);
+
+    txd_json_open_object(json);
+    add_string(json, "check", result->check);
+    add_string(json, "law", check ? check->law : NULL);
+    add_string(json, "verdict", txd_verdict_name(result->verdict));
+    add_int(json, "evaluated", (int64_t)result->evaluated);
+    add_string(json, "unit", check ? check->unit : NULL);
+    add_int(json, "not_computed", (int64_t)result->not_computed);
+    add_number(json, "worst", result->worst);
+    add_number(json, "allowed", result->allowed);
+    add_int(json, "findings", (int64_t)result->finding_total);
+    add_string(json, "note", result->note[0] ? result->note : NULL);
+    add_string(json, "look_next", result->look_next);
+    txd_json_close_object(json);
+}
+
+static void add_summary(txd_json *json, const txd_result *results, size_t count)
+{
+    txd_json_key(json, "summary");
+    txd_json_open_object(json);
+    for (int verdict = 0; verdict <= TXD_VERDICT_BROKEN; verdict++) {
+        int64_t seen = 0;
+
+        for (size_t i = 0; i < count; i++)
+            seen += results[i].verdict == (txd_verdict)verdict;
+        add_int(json, txd_verdict_name((txd_verdict)verdict), seen);
+    }
+    txd_json_close_object(json);
+}
+
+void txd_report_json(txd_json *json, const char *source, const txd_result *results,
+                     size_t count, bool strict)
+{
+    txd_json_open_object(json);
+    add_int(json, "schema", SCHEMA);
+    add_string(json, "source", source);
+    add_int(json, "exit", txd_checks_exit(results, count, strict));
+    txd_json_key(json, "strict");
+    txd_json_bool(json, strict);
+    add_summary(json, results, count);
+    txd_json_key(json, "results");
+    txd_json_open_array(json);
+    for (size_t i = 0; i < count; i++)
+        add_result(json, &results[i]);
+    txd_json_close_array(json);
+    txd_json_key(json, "findings");
+    txd_json_open_array(json);
+    for (size_t i = 0; i < count; i++)
+        for (size_t f = 0; f < results[i].finding_count; f++)
+            add_finding(json, results[i].check, &results[i].findings[f]);
+    txd_json_close_array(json);
+    txd_json_close_object(json);
+}

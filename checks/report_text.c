@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Verdicts for people: a line per law with what was judged and how close it came, the
+ * findings below it, and a summary that counts every verdict.
+ */
+#include "checks/law.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "BROKEN"};
+
+/* What was judged, with its number: "1 row", "27 rows". */
+static void add_count(txd_text *out, uint64_t count, const char *unit)
+{
+    size_t length = 0;
+
+    while (unit[length])
+        length++;
+    if (count == 1 && length > 1 && unit[length - 1] == 's')
+        length--;
+    txd_text_addf(out, "%" PRIu64 " %.*s", count, (int)length, unit);
+}
+
+static void add_measure(txd_text *out, const txd_result *result)
+{
+    const txd_check *check = txd_check_find(result->check);
+    char worst[32], allowed[32];
+
+    txd_text_add(out, "(");
+    add_count(out, result->evaluated, check ? check->unit : "values");
+    txd_text_addf(out, "; worst %s, allowed %s", txd_law_number(worst, result->worst),
+                  txd_law_number(allowed, result->allowed));
+    if (result->not_computed > 0)
+        txd_text_addf(out, "; %" PRIu64 " more were not computed by this path",
+                      result->not_computed);
+    txd_text_add(out, ")");
+}
+
+static void add_finding(txd_text *out, const txd_finding *finding, const char *law,
+                        bool verbose)
+{
+    char measured[32], allowed[32];
+
+    txd_text_addf(out, "     %s: %s", law, finding->site);
+    if (finding->step > 0 || (verbose && finding->step == 0))
+        txd_text_addf(out, ", step %d", finding->step);
+    txd_text_addf(out, ": %s\n", finding->message);
+    if (verbose)
+        txd_text_addf(out, "       measured %s, allowed %s\n",
+                      txd_law_number(measured, finding->measured),
+                      txd_law_number(allowed, finding->allowed));
+}
+
+static void add_findings(txd_text *out, const txd_result *result, bool verbose)
+{
+    for (size_t i = 0; i < result->finding_count; i++)
+        add_finding(out, &result->findings[i], result->check, verbose);
+    if (result->finding_total > result->finding_count && result->finding_count > 0)
+        txd_text_addf(out,
+                      "     %zu places in all; the worst of each layer is listed\n",
+                      result->finding_total);
+}
+
+static void add_result(txd_text *out, const txd_result *result, bool verbose)
+{
+    bool has_measure = result->verdict != TXD_VERDICT_SKIP;
+
+    txd_text_addf(out, "%-4s %-13s  ", upper[result->verdict], result->check);
+    if (has_measure)
+        add_measure(out, result);
+    if (result->note[0])
+        txd_text_addf(out, "%s%s", has_measure ? " " : "", result->note);
+    txd_text_add(out, "\n");
+    add_findings(out, result, verbose);
+    if (result->finding_count > 0 && result->look_next)
+        txd_text_addf(out, "     look next: %s\n", result->look_next);
+}
+
+static void add_summary(txd_text *out, const txd_result *results, size_t count)
+{
+    static const char *const words[] = {"passed", "for information", "warned",
+                                        "failed", "skipped",         "broken"};
+    size_t seen[TXD_VERDICT_BROKEN + 1] = {0};
+    static const txd_verdict order[] = {TXD_VERDICT_PASS,   TXD_VERDICT_FAIL,
+                                        TXD_VERDICT_WARN,   TXD_VERDICT_INFO,
+                                        TXD_VERDICT_BROKEN, TXD_VERDICT_SKIP};
+    const char *separator = ": ";
+
+    for (size_t i = 0; i < count; i++)
+        seen[results[i].verdict]++;
+    txd_text_addf(out, "%zu law%s", count, count == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (seen[order[i]] == 0)
+            continue;
+        txd_text_addf(out, "%s%zu %s", separator, seen[order[i]], words[order[i]]);
+        separator = ", ";
+    }
+    if (seen[TXD_VERDICT_SKIP] == count)
+        txd_text_add(out, "; nothing was evaluated");
+    txd_text_add(out, "\n");
+}
+
+void txd_report_text(txd_text *out, const char *source, const txd_result *results,
+                     size_t count, bool verbose)
+{
+    if (source)
+        txd_text_addf(out, "%s\n", source);
+    for (size_t i = 0; i < count; i++)
+        add_result(out, &results[i], verbose);
+    add_summary(out, results, count);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The residual stream adds up: after a sublayer it is what entered plus the branch,
+ * element by element, with one rounding and nothing else:
+ *   |out - (in + branch)| <= (u_store + 2^-53) |in + branch|
+ * (2^-53: this law's own sum, in double). With post-norm placement the MLP's residual
+ * is the normalised stream, norm1.out.
+ *
+ * Where in + branch is not finite itself, `finite` speaks, not this law.
+ */
+#include "checks/law.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* One sum of one layer; also what a block adds to it. */
+typedef struct tally {
+    uint64_t judged, broken, inherited, is_branch, is_input;
+    double bb, db, dd; /* d = out - in against the branch */
+    double ii, ei, ee; /* e = out - branch against the input */
+    double measured, allowed, out, expected;
+    size_t batch, token, channel; /* of the worst */
+    txd_status status;            /* of asking for the operands */
+    int step;
+} tally;
+
+typedef struct state {
+    const txd_config *claimed;
+    tally *tallies; /* (layers, 2): resid.mid, resid.post */
+    size_t batches;
+    bool lacks_operand;
+} state;
+
+typedef struct operands {
+    txd_tensor input, branch;
+
+} operands;
+
+static txd_point input_of(const txd_config *claimed, txd_point sum)
+{
+    if (sum == TXD_POINT_RESID_MID)
+        return TXD_POINT_RESID_PRE;
+    return claimed->norm_placement == TXD_PLACEMENT_POST ? TXD_POINT_NORM1_OUT
+                                                         : TXD_POINT_RESID_MID;
+}
+
+static txd_point branch_of(txd_point sum)
+{
+    return sum == TXD_POINT_RESID_MID ? TXD_POINT_ATTN_BRANCH : TXD_POINT_MLP_BRANCH;
+}
+
+static unsigned ask(void *self, const txd_site *site)
+{
+    (void)self;
+    if (site->kind != TXD_SITE_VALUE)
+        return 0;
+    return site->point == TXD_POINT_RESID_MID || site->point == TXD_POINT_RESID_POST
+               ? TXD_ASK_VALUE
+               : 0;
+}
+
+static const txd_point *needs(void *self, txd_point point)
+{
+    static const txd_point mid[] = {TXD_POINT_RESID_PRE, TXD_POINT_ATTN_BRANCH,
+                                    TXD_POINT_COUNT};
+    static const txd_point post[] = {TXD_POINT_RESID_MID, TXD_POINT_MLP_BRANCH,
+                                     TXD_POINT_COUNT};
+    static const txd_point post_norm[] = {TXD_POINT_NORM1_OUT, TXD_POINT_MLP_BRANCH,
+                                          TXD_POINT_COUNT};
+    const state *s = self;
+
+    if (point == TXD_POINT_RESID_MID)
+        return mid;
+    if (point != TXD_POINT_RESID_POST)
+        return NULL;
+    return input_of(s->claimed, point) == TXD_POINT_RESID_MID ? post : post_norm;
+}
+
+/* Where row (batch, token) of the block begins in an operand: a whole value, or the
+ * same part as the block. */
+static size_t row_in(const txd_tensor *operand, const txd_block *block, size_t row)
+{
+    size_t tokens = block->value.dims[1], width = block->value.dims[2];
+    size_t batch = row / tokens, token = row % tokens;
+
+    if (operand->dims[0] == block->dims[0] && operand->dims[1] == block->dims[1]) {
+        batch += block->start[0];
+        token += block->start[1];
+    }
+    return (batch * operand->dims[1] + token) * width;
+}
+
+static void add_element(tally *t, double in, double branch, double out,
+                        const txd_block *block)
+{
+    double sum = in + branch;
+    double unit = block->pass->u_store + 0x1p-53;
+    double d = out - in, e = out - branch;
+    double measured = fabs(out - sum), allowed = unit * fabs(sum);
+
+    if (!isfinite(sum)) {
+        t->inherited++;
+        return;
+    }
+    t->judged++;
+    t->broken += !txd_within(measured, allowed);
+    t->is_branch += fabs(e) <= unit * fabs(branch);
+    t->is_input += fabs(d) <= unit * fabs(in);
+    t->bb += branch * branch;
+    t->db += d * branch;
+    t->dd += d * d;
+    t->ii += in * in;
+    t->ei += e * in;
+    t->ee += e * e;
+    if (t->judged == 1 || txd_law_is_worse(txd_law_ratio(measured, allowed),
+                                           txd_law_ratio(t->measured, t->allowed))) {
+        t->measured = measured;
+        t->allowed = allowed;
+        t->out = out;
+        t->expected = sum;
+        t->channel = SIZE_MAX;
+    }
+}
+
+static void add_row(tally *t, const operands *from, const txd_block *block, size_t row)
+{
+    size_t tokens = block->value.dims[1], width = block->value.dims[2];
+    size_t in_first = row_in(&from->input, block, row);
+    size_t branch_first = row_in(&from->branch, block, row);
+
+    for (size_t c = 0; c < width; c++) {
+        add_element(t, txd_tensor_get(&from->input, in_first + c),
+                    txd_tensor_get(&from->branch, branch_first + c),
+                    txd_tensor_get(&block->value, row * width + c), block);
+        if (t->channel == SIZE_MAX) { /* the worst so far: it is here */
+            t->batch = block->start[0] + row / tokens;
+            t->token = block->start[1] + row % tokens;
+            t->channel = c;
+        }
+    }
+}
+
+static void reduce(void *slot, const void *self, const txd_block *block)
+{
+    const state *s = self;
+    const txd_inputs *inputs = block->pass->inputs;
+    size_t tokens = block->value.dims[1];
+    operands from;
+    tally *t = slot;
+
+    t->step = block->site->step;
+    t->status =
+        txd_block_earlier(&from.input, block, input_of(s->claimed, block->site->point));
+    if (t->status == TXD_OK)
+        t->status =
+            txd_block_earlier(&from.branch, block, branch_of(block->site->point));
+    if (t->status != TXD_OK || !block->value.data)
+        return;
+    for (size_t row = 0; row < block->value.dims[0] * tokens; row++) {
+        size_t batch = block->start[0] + row / tokens;
+        size_t token = block->start[1] + row % tokens;
+
+        if (inputs->valid[batch * inputs->length + token])
+            add_row(t, &from, block, row);
+    }
+}
+
+static void join(tally *to, const tally *t)
+{
+    bool is_worse =
+        t->judged > 0 &&
+        (to->judged == 0 || txd_law_is_worse(txd_law_ratio(t->measured, t->allowed),
+                                             txd_law_ratio(to->measured, to->allowed)));
+    tally sum = is_worse ? *t : *to;
+
+    sum.judged = to->judged + t->judged;
+    sum.broken = to->broken + t->broken;
+    sum.inherited = to->inherited + t->inherited;
+    sum.is_branch = to->is_branch + t->is_branch;
+    sum.is_input = to->is_input + t->is_input;
+    sum.bb = to->bb + t->bb;
+    sum.db = to->db + t->db;
+    sum.dd = to->dd + t->dd;
+    sum.ii = to->ii + t->ii;
+    sum.ei = to->ei + t->ei;
+    sum.ee = to->ee + t->ee;
+    *to = sum;
+}
+
+static txd_status merge(void *self, const txd_block *block, const void *slot)
+{
+    state *s = self;
+    const tally *t = slot;
+    size_t place =
+        (size_t)block->site->layer * 2 + (block->site->point == TXD_POINT_RESID_POST);
+
+    s->batches = block->pass->inputs->batch;
+    if (t->status == TXD_ERR_MISSING) {
+        s->lacks_operand = true;
+        return TXD_OK;
+    }
+    if (t->status != TXD_OK)
+        return txd_fail(t->status, "residual_sum: %s: its operands cannot be read",
+                        block->site->name);
+    join(&s->tallies[place], t);
+    return TXD_OK;
+}
+
+/* The factor of x in y = factor x, if all but a millionth of y is explained. */
+static bool fits(double *factor, double xx, double yx, double yy)
+{
+    if (!(xx > 0) || !(yy > 0))
+        return false;
+    *factor = yx / xx;
+    return yy - yx * yx / xx <= 1e-6 * yy;
+}
+
+static void say_cause(txd_finding *finding, const tally *t, const char *in,
+                      const char *branch)
+{
+    char text[32];
+    double factor;
+
+    if (t->is_branch == t->judged)
+        txd_law_say(finding, ": it is %s alone, the residual input %s is missing",
+                    branch, in);
+    else if (t->is_input == t->judged)
+        txd_law_say(finding, ": it is %s alone, the branch %s is missing", in, branch);
+    else if (fits(&factor, t->bb, t->db, t->dd) && fabs(factor - 1) > 1e-4)
+        txd_law_say(finding, ": it is %s + %s x %s, the branch is scaled", in,
+                    txd_law_number(text, factor), branch);
+    else if (fits(&factor, t->ii, t->ei, t->ee) && fabs(factor - 1) > 1e-4)
+        txd_law_say(finding, ": it is %s x %s + %s, the residual input is scaled",
+                    txd_law_number(text, factor), in, branch);
+}
+
+static txd_status add_sum(txd_result *result, const state *s, int layer, txd_point sum)
+{
+    const tally *t = &s->tallies[layer * 2 + (sum == TXD_POINT_RESID_POST)];
+    const char *in = txd_point_get(input_of(s->claimed, sum))->name;
+    const char *branch = txd_point_get(branch_of(sum))->name;
+    txd_law_place at = {t->step, (int64_t)t->batch, -1, (int64_t)t->token, -1};
+    txd_finding finding;
+    char out[32], expected[32];
+
+    result->evaluated += t->judged;
+    if (t->judged > 0 &&
+        txd_law_is_worse(txd_law_ratio(t->measured, t->allowed),
+                         txd_law_ratio(result->worst, result->allowed))) {
+        result->worst = t->measured;
+        result->allowed = t->allowed;
+    }
+    if (t->broken == 0)
+        return TXD_OK;
+    finding = txd_law_finding(sum, layer, &at);
+    finding.measured = t->measured;
+    finding.allowed = t->allowed;
+    txd_law_say_place(&finding, s->batches);
+    txd_law_say(&finding,
+                "token %zu, channel %zu is %s, but %s + %s is %s; %" PRIu64
+                " of %" PRIu64 " elements are off",
+                t->token, t->channel, txd_law_number(out, t->out), in, branch,
+                txd_law_number(expected, t->expected), t->broken, t->judged);
+    say_cause(&finding, t, in, branch);
+    TXD_TRY(txd_result_add(result, &finding));
+    result->finding_total += t->broken - 1;
+    return TXD_OK;
+}
+
+static txd_status finish(void *self, txd_result *result)
+{
+    const state *s = self;
+    uint64_t inherited = 0;
+
+    for (size_t l = 0; l < s->claimed->n_layers; l++) {
+        inherited += s->tallies[2 * l].inherited + s->tallies[2 * l + 1].inherited;
+        TXD_TRY(add_sum(result, s, (int)l, TXD_POINT_RESID_MID));
+        TXD_TRY(add_sum(result, s, (int)l, TXD_POINT_RESID_POST));
+    }
+    if (inherited > 0)
+        snprintf(result->note, sizeof result->note,
+                 "%" PRIu64 " sums of operands that are not finite were not judged",
+                 inherited);
+    else if (s->lacks_operand)
+        snprintf(result->note, sizeof result->note,
+                 "some sums were not judged: an operand is not recorded");
+    return TXD_OK;
+}
+
+static void destroy(void *self)
+{
+    state *s = self;
+
+    free(s->tallies);
+    free(s);
+}
+
+static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
+{
+    state *s = calloc(1, sizeof *s);
+
+    if (s)
+        s->tallies = calloc(context->claimed->n_layers * 2, sizeof *s->tallies);
+    if (!s || !s->tallies) {
+        free(s);
+        return txd_fail(TXD_ERR_MEMORY, "residual_sum: no memory");
+    }
+    s->claimed = context->claimed;
+    *tap = (txd_tap){.name = "residual_sum",
+                     .self = s,
+                     .ask = ask,
+                     .needs = needs,
+                     .slot_bytes = sizeof(tally),
+                     .reduce = reduce,
+                     .merge = merge};
+    *out = s;
+    return TXD_OK;
+}
+
+const txd_check txd_check_residual_sum = {
+    .name = "residual_sum",
+    .law = "the residual stream after a sublayer is what entered it plus the branch",
+    .formula =
+        "|resid.mid - (resid.pre + attn.branch)| <= (u_store + 2^-53) |sum|; "
+        "resid.post = resid.mid + mlp.branch (post-norm: norm1.out + mlp.branch)",
+    .causes = "a residual connection that was forgotten (x = sublayer(x)), taken from "
+              "the wrong place (the normed input), a branch that is dropped or scaled "
+              "twice",
+    .look_next =
+        "the two operands of the sum at the same token: the one that it equals "
+        "is the one that was kept",
+    .unit = "elements",
+    .faults = (const char *const[]){"residual_missing", NULL},
+    .needs = (const struct txd_check_need[]){{TXD_POINT_RESID_MID, TXD_ASK_VALUE},
+                                             {TXD_POINT_RESID_PRE, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_BRANCH, TXD_ASK_VALUE},
+                                             {TXD_POINT_RESID_POST, TXD_ASK_VALUE},
+                                             {TXD_POINT_MLP_BRANCH, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_RESID_MID, TXD_ASK_VALUE},
+                                             {TXD_POINT_RESID_PRE, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_BRANCH, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_RESID_POST, TXD_ASK_VALUE},
+                                             {TXD_POINT_RESID_MID, TXD_ASK_VALUE},
+                                             {TXD_POINT_MLP_BRANCH, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_RESID_POST, TXD_ASK_VALUE},
+                                             {TXD_POINT_NORM1_OUT, TXD_ASK_VALUE},
+                                             {TXD_POINT_MLP_BRANCH, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 1}},
+    .create = create,
+    .finish = finish,
+    .destroy = destroy,
+};

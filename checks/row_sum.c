@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The weights of a query sum to 1.
+ *
+ * The bound. A row of n keys is e_j / S with e_j > 0, where the sum S of n terms is
+ * accumulated in roundoff u_a: computed S = S (1 + t), |t| <= gamma_{n-1}(u_a). Each
+ * weight is a quotient (one rounding u_a) that is stored (one rounding u_s). So each is
+ * e_j/S times (1 + d), |d| <= gamma_{n+1}(u_a) + u_s to first order, and as all e_j/S
+ * are positive and sum to 1, so is the relative error of their sum. This law's own sum
+ * is in double, and rounded to the dtype once more: u_s. Together |sum - 1| <=
+ * gamma_{n+2}(u_a) + 2 u_s + gamma_n(2^-53). An error of exp itself cancels: numerator
+ * and denominator hold the same e_j.
+ */
+#include "checks/law.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct layer_worst {
+    double measured, allowed; /* |sum - expected|; -1 if no row was judged */
+    double sum, expected;
+    uint64_t seen, broken;
+    txd_law_place at;
+} layer_worst;
+
+typedef struct state {
+    const txd_config *claimed;
+    double atol;
+    layer_worst *layers;
+    uint64_t evaluated;
+    size_t batches;
+    bool is_unbounded; /* a row so long that there is no bound */
+} state;
+
+static unsigned ask(void *self, const txd_site *site)
+{
+    (void)self;
+    if (site->kind != TXD_SITE_VALUE || site->point != TXD_POINT_ATTN_WEIGHTS)
+        return 0;
+    return TXD_ASK_ROWS | TXD_ASK_VALUE;
+}
+
+static double allowed_for(const state *s, const txd_pass *pass, double keys)
+{
+    double bound = txd_law_gamma(keys + 2, pass->u_accumulate) + 2 * pass->u_store +
+                   txd_law_gamma(keys, 0x1p-53);
+
+    return bound > s->atol ? bound : s->atol;
+}
+
+/* What the row must sum to; NaN if it is not judged. */
+static double expected_sum(const state *s, int layer, const double *column)
+{
+    if (column[TXD_ROW_SEEN] != 0)
+        return 1;
+    switch (s->claimed->layers[layer].masked_row) {
+    case TXD_MASKED_ROW_ZERO:
+        return 0;
+    case TXD_MASKED_ROW_UNIFORM:
+        return 1;
+    default:
+        return NAN;
+    }
+}
+
+static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
+{
+    layer_worst *worst = &s->layers[block->site->layer];
+    double sum = row->column[TXD_ROW_SUM];
+    double expected = expected_sum(s, block->site->layer, row->column);
+    double allowed = allowed_for(s, block->pass, row->column[TXD_ROW_SEEN]);
+    double measured = fabs(sum - expected);
+
+    if (isnan(expected))
+        return;
+    s->evaluated++;
+    worst->seen++;
+    s->is_unbounded |= isinf(allowed);
+    worst->broken += !txd_within(measured, allowed);
+    if (!txd_law_is_worse(txd_law_ratio(measured, allowed),
+                          txd_law_ratio(worst->measured, worst->allowed)))
+        return;
+    worst->measured = measured;
+    worst->allowed = allowed;
+    worst->sum = sum;
+    worst->expected = expected;
+    worst->at = (txd_law_place){block->site->step, (int64_t)row->batch,
+                                (int64_t)row->head, (int64_t)row->query, -1};
+}
+
+static txd_status merge(void *self, const txd_block *block, const void *slot)
+{
+    state *s = self;
+    double computed[TXD_ROW_COUNT];
+    txd_law_row row;
+
+    (void)slot;
+    s->batches = block->pass->inputs->batch;
+    for (size_t i = 0; i < txd_law_rows(block); i++)
+        if (txd_law_row_get(&row, computed, block, i))
+            judge_row(s, block, &row);
+    return TXD_OK;
+}
+
+static txd_status add_layer(txd_result *result, const state *s, int layer)
+{
+    const layer_worst *worst = &s->layers[layer];
+    char sum[32], off[32];
+    txd_finding finding;
+
+    if (worst->broken == 0)
+        return TXD_OK;
+    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, layer, &worst->at);
+    finding.measured = worst->measured;
+    finding.allowed = worst->allowed;
+    txd_law_say_place(&finding, s->batches);
+    txd_law_say(&finding,
+                "the weights of query %lld sum to %s instead of %.0f, off by %s",
+                (long long)worst->at.query, txd_law_number(sum, worst->sum),
+                worst->expected, txd_law_number(off, worst->measured));
+    txd_law_say(&finding, "; %llu of %llu rows of this layer are off",
+                (unsigned long long)worst->broken, (unsigned long long)worst->seen);
+    TXD_TRY(txd_result_add(result, &finding));
+    result->finding_total += worst->broken - 1;
+    return TXD_OK;
+}
+
+static txd_status finish(void *self, txd_result *result)
+{
+    const state *s = self;
+    double worst_ratio = -1;
+
+    result->evaluated = s->evaluated;
+    for (size_t l = 0; l < s->claimed->n_layers; l++) {
+        const layer_worst *worst = &s->layers[l];
+        double ratio = txd_law_ratio(worst->measured, worst->allowed);
+
+        if (worst->seen > 0 && txd_law_is_worse(ratio, worst_ratio)) {
+            worst_ratio = ratio;
+            result->worst = worst->measured;
+            result->allowed = worst->allowed;
+        }
+        TXD_TRY(add_layer(result, s, (int)l));
+    }
+    if (s->is_unbounded && result->verdict == TXD_VERDICT_PASS)
+        return txd_fail(TXD_ERR_LIMIT, "no bound exists: a row has more keys than the "
+                                       "accumulation has digits (n u >= 1)");
+    return TXD_OK;
+}
+
+static void destroy(void *self)
+{
+    state *s = self;
+
+    free(s->layers);
+    free(s);
+}
+
+static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
+{
+    state *s = calloc(1, sizeof *s);
+    txd_status status;
+
+    if (!s)
+        return txd_fail(TXD_ERR_MEMORY, "row_sum: no memory");
+    s->layers = calloc(context->claimed->n_layers, sizeof *s->layers);
+    if (!s->layers) {
+        destroy(s);
+        return txd_fail(TXD_ERR_MEMORY, "row_sum: no memory");
+    }
+    status = txd_threshold_read(&s->atol, TXD_THRESHOLD_ROW_SUM_ATOL, context);
+    if (status != TXD_OK) {
+        destroy(s);
+        return status;
+    }
+    s->claimed = context->claimed;
+    for (size_t l = 0; l < s->claimed->n_layers; l++)
+        s->layers[l] = (layer_worst){.measured = -1, .allowed = 1};
+    *tap = (txd_tap){.name = "row_sum", .self = s, .ask = ask, .merge = merge};
+    *out = s;
+    return TXD_OK;
+}
+
+const txd_check txd_check_row_sum = {
+    .name = "row_sum",
+    .law = "the attention weights of every query sum to 1",
+    .formula = "|sum_j w[q,j] - 1| <= max(atol, gamma_{n+2}(u_acc) + 2 u_store + "
+               "gamma_n(2^-53)), n = keys that the query sees",
+    .causes = "a mask that is applied after the softmax (the sum is then what the mask "
+              "left); a softmax over the wrong axis; a row whose keys are all hidden; "
+              "weights recorded after dropout",
+    .look_next =
+        "attn.masked of the same query: what the softmax read, and whether the "
+        "mask was in it",
+    .unit = "rows",
+    .faults = (const char *const[]){"mask_after_softmax", "fully_masked_row", NULL},
+    .keys = txd_keys_row_sum,
+    .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 1}},
+    .create = create,
+    .finish = finish,
+    .destroy = destroy,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of the runner: one entry per selected law, and which of its alternatives
+ * it is given in each layer. For the files of this folder only.
+ */
+#ifndef TXD_CHECKS_RUNNER_H
+#define TXD_CHECKS_RUNNER_H
+
+#include "checks/law.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef unsigned (*txd_offers)(const void *self, txd_point point, int layer);
+
+/* What a law is given. */
+typedef struct txd_choice {
+    const txd_check *check;
+    const txd_config *claimed;
+    txd_offers offers; /* NULL = everything */
+    const void *offers_self;
+    const struct txd_check_need **layers; /* its alternative per layer; NULL = none */
+    size_t layers_given;
+} txd_choice;
+
+/* Chooses the first alternative that is offered, layer by layer, in `arena`. */
+txd_status txd_choice_make(txd_choice *out, txd_arena *arena);
+/* Of `bits`, those that the law is given at a site. */
+unsigned txd_choice_allows(const txd_choice *choice, const txd_site *site,
+                           unsigned bits);
+/* "not recorded: attn.branch": what the nearest alternative lacks, if no layer has
+ * any. */
+void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes);
+
+/* What txd_checks_create is given, and the rules that win over `root`. */
+typedef struct txd_checks_setup {
+    const txd_check_context *context;
+    const txd_setting *root, *rules;
+    const txd_check_select *select;
+    txd_offers offers;
+    const void *offers_self;
+} txd_checks_setup;
+
+txd_status txd_checks_set_up(txd_checks **out, const txd_checks_setup *setup);
+
+/* Gives the checks the replay whose configuration they judge by. */
+void txd_checks_keep(txd_checks *checks, txd_replay *replay);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The cells of one head. The products are taken in double with four running sums, which
+ * is one fixed order of summation on every machine.
+ */
+#include "checks/score.h"
+
+#include <math.h>
+
+#define JUDGED_QUERIES 512
+#define LANES 4
+
+/* Of one cell: q.k and the sum of |q_i k_i|. */
+typedef struct product {
+    double sum, size;
+} product;
+
+/* DOT(name, type): the product over `n` contiguous elements. */
+#define DOT(name, type)                                                                \
+    static product name(const type *a, const type *b, size_t n)                        \
+    {                                                                                  \
+        double sum[LANES] = {0}, size[LANES] = {0};                                    \
+                                                                                       \
+        for (size_t i = 0; i < n; i++) {                                               \
+            double term = (double)a[i] * (double)b[i];                                 \
+                                                                                       \
+            sum[i % LANES] += term;                                                    \
+            size[i % LANES] += fabs(term);                                             \
+        }                                                                              \
+        return (product){(sum[0] + sum[1]) + (sum[2] + sum[3]),                        \
+                         (size[0] + size[1]) + (size[2] + size[3])};                   \
+    }
+
+DOT(dot64, double)
+DOT(dot32, float)
+
+static product dot(const txd_tensor *q, size_t q_row, const txd_tensor *k, size_t k_row)
+{
+    size_t n = q->dims[3];
+    double sum = 0, size = 0;
+
+    if (q->dtype == TXD_F64 && k->dtype == TXD_F64)
+        return dot64((const double *)q->data + q_row * n,
+                     (const double *)k->data + k_row * n, n);
+    if (q->dtype == TXD_F32 && k->dtype == TXD_F32)
+        return dot32((const float *)q->data + q_row * n,
+                     (const float *)k->data + k_row * n, n);
+    for (size_t i = 0; i < n; i++) {
+        double term =
+            txd_tensor_get(q, q_row * n + i) * txd_tensor_get(k, k_row * n + i);
+
+        sum += term;
+        size += fabs(term);
+    }
+    return (product){sum, size};
+}
+
+/* What all cells of a block have in common. */
+typedef struct job {
+    const txd_block *block;
+    txd_tensor q, k;
+    double scale, relative, store, tiny;
+} job;
+
+static txd_status prepare(job *out, const txd_block *block)
+{
+    const txd_pass *pass = block->pass;
+    double e;
+
+    out->block = block;
+    TXD_TRY(txd_block_earlier(&out->q, block, TXD_POINT_ATTN_Q));
+    TXD_TRY(txd_block_earlier(&out->k, block, TXD_POINT_ATTN_K));
+    e = (double)out->q.dims[3];
+    out->scale = pass->claimed->layers[block->site->layer].score_scale;
+    out->relative =
+        (txd_law_gamma(e + 3, pass->u_accumulate) + txd_law_gamma(e + 1, 0x1p-53)) *
+        fabs(out->scale);
+    out->store = 2 * pass->u_store * fabs(out->scale);
+    out->tiny = (e + 1) * (pass->u_store < 0x1p-40 ? 0x1p-1074 : 0x1p-149);
+    return TXD_OK;
+}
+
+/* A NaN beside a finite q.k was not computed, or `finite` names it. */
+static void judge_cell(txd_score_tally *t, const job *j, product p, double score,
+                       const txd_law_place *at)
+{
+    double expected = j->scale * p.sum, measured = fabs(score - expected);
+    double allowed = j->relative * p.size + j->store * fabs(p.sum) + j->tiny;
+
+    if (!isfinite(p.sum) || isnan(score))
+        return;
+    t->broken += !txd_within(measured, allowed);
+    t->rr += p.sum * p.sum;
+    t->sr += score * p.sum;
+    t->ss += score * score;
+    if (t->judged++ == 0 || txd_law_is_worse(txd_law_ratio(measured, allowed),
+                                             txd_law_ratio(t->measured, t->allowed))) {
+        t->measured = measured;
+        t->allowed = allowed;
+        t->score = score;
+        t->expected = expected;
+        t->at = *at;
+    }
+}
+
+/* Row `row` of the block: batch, head and query of `at` are set. */
+static void judge_row(txd_score_tally *t, const job *j, txd_law_place *at, size_t row)
+{
+    const txd_block *block = j->block;
+    const txd_config *claimed = block->pass->claimed;
+    txd_mask_view mask = txd_mask_of(&claimed->layers[block->site->layer],
+                                     block->pass->inputs, (size_t)at->batch);
+    size_t keys = block->value.dims[3];
+    size_t group = (size_t)at->head / (claimed->n_heads / claimed->n_kv_heads);
+    size_t q_row =
+        ((size_t)at->batch * j->q.dims[1] + (size_t)at->head) * j->q.dims[2] +
+        (size_t)at->query;
+    size_t k_row = ((size_t)at->batch * j->k.dims[1] + group) * j->k.dims[2];
+
+    for (size_t c = 0; c < keys; c++) {
+        size_t key = block->start[3] + c;
+
+        if (txd_mask_hides(&mask, (size_t)at->query, key) != TXD_SEEN)
+            continue;
+        at->key = (int64_t)key;
+        judge_cell(t, j, dot(&j->q, q_row, &j->k, k_row + key),
+                   txd_tensor_get(&block->value, row * keys + c), at);
+    }
+}
+
+void txd_score_judge(txd_score_tally *tally, const txd_block *block, size_t head)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    const size_t *dims = block->value.dims;
+    size_t stride = (inputs->length + JUDGED_QUERIES - 1) / JUDGED_QUERIES;
+    job j;
+
+    tally->status = prepare(&j, block);
+    if (tally->status != TXD_OK || !block->value.data)
+        return;
+    for (size_t i = 0; i < dims[0] * dims[2]; i++) {
+        size_t batch = block->start[0] + i / dims[2];
+        size_t query = block->start[2] + i % dims[2];
+        txd_law_place at = {block->site->step, (int64_t)batch,
+                            (int64_t)(block->start[1] + head), (int64_t)query, -1};
+        size_t row = (i / dims[2] * dims[1] + head) * dims[2] + i % dims[2];
+
+        if (query % stride == 0 && inputs->valid[batch * inputs->length + query])
+            judge_row(tally, &j, &at, row);
+    }
+}
+
+void txd_score_join(txd_score_tally *to, const txd_score_tally *tally)
+{
+    bool is_worse = tally->judged > 0 &&
+                    (to->judged == 0 ||
+                     txd_law_is_worse(txd_score_ratio(tally), txd_score_ratio(to)));
+    txd_score_tally sum = is_worse ? *tally : *to;
+
+    sum.judged = to->judged + tally->judged;
+    sum.broken = to->broken + tally->broken;
+    sum.rr = to->rr + tally->rr;
+    sum.sr = to->sr + tally->sr;
+    sum.ss = to->ss + tally->ss;
+    *to = sum;
+}
+
+double txd_score_ratio(const txd_score_tally *tally)
+{
+    return txd_law_ratio(tally->measured, tally->allowed);
+}
+
+void txd_score_raise(txd_result *result, const txd_score_tally *tally)
+{
+    if (tally->judged == 0 ||
+        !(txd_law_is_worse(txd_score_ratio(tally),
+                           txd_law_ratio(result->worst, result->allowed)) ||
+          result->allowed == 0))
+        return;
+    result->worst = tally->measured;
+    result->allowed = tally->allowed;
+}
+
+bool txd_score_is_line(const txd_score_tally *tally)
+{
+    return tally->rr > 0 && tally->ss > 0 &&
+           tally->ss - tally->sr * tally->sr / tally->rr <= 1e-6 * tally->ss;
+}
+
+void txd_score_name(txd_finding *finding, const txd_config *config, double scale,
+                    double slope)
+{
+    double e = (double)config->head_dim, d = (double)config->d_model;
+    double h = (double)config->n_heads;
+    const struct {
+        double slope;
+        const char *name;
+    } candidates[] = {
+        {1, "no scale at all"},
+        {1 / e, "1/head_dim (the square root is missing)"},
+        {1 / sqrt(d), "1/sqrt(d_model)"},
+        {1 / d, "1/d_model"},
+        {1 / sqrt(h), "1/sqrt(n_heads)"},
+        {1 / sqrt(e), "1/sqrt(head_dim)"},
+        {scale * scale, "the scale applied twice"},
+        {1 / scale, "the scale divided by instead of multiplied with"},
+        {-scale, "the scale with the wrong sign"},
+    };
+    const char *separator = ": ";
+
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        if (!(fabs(slope - candidates[i].slope) <= 1e-4 * fabs(candidates[i].slope)))
+            continue;
+        txd_law_say(finding, "%s%s", separator, candidates[i].name);
+        separator = ", or ";
+    }
+}
