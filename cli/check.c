@@ -61,30 +61,18 @@ static void add_failure(check_report *report, const char *source)
     txd_json_close_object(&report->writer);
 }
 
-/* The settings of a recording are those it was made by, so that it is judged by the
- * thresholds of its run, unless rules say otherwise. */
-static txd_status recorded_settings(txd_setting **out, txd_arena *arena,
-                                    const txd_trace *recording, const char *path)
-{
-    const char *text = txd_trace_meta(recording, "config");
-    char name[512];
-
-    snprintf(name, sizeof name, "%s (attribute config)", path);
-    return txd_cfg_parse(out, arena, name, text ? text : "");
-}
-
+/* A recording is judged by the thresholds of the run that made it, unless rules say
+ * otherwise. */
 static txd_status check_trace(check_report *report, const txd_trace *recording,
-                              const char *path, txd_arena *arena)
+                              const char *path)
 {
     const txd_result *results;
     txd_checks *checks = NULL;
-    txd_setting *root;
     txd_status status;
     size_t count;
 
-    TXD_TRY(recorded_settings(&root, arena, recording, path));
-    TXD_TRY(txd_judge_apply(report->judge, root, arena));
-    status = txd_checks_recording(&checks, recording, root, &report->judge->select);
+    status = txd_checks_recording(&checks, recording, report->judge->rules,
+                                  &report->judge->select);
     if (status == TXD_OK)
         status = txd_checks_finish(&results, &count, checks);
     if (status == TXD_OK)
@@ -97,12 +85,9 @@ static txd_status check_recording(check_report *report, const char *path)
 {
     const char *complete;
     txd_trace *recording = NULL;
-    txd_arena *arena = NULL;
     bool partial = false;
-    txd_status status = txd_arena_create(&arena);
+    txd_status status = txd_recording_open(&recording, path, &partial);
 
-    if (status == TXD_OK)
-        status = txd_recording_open(&recording, path, &partial);
     if (status == TXD_OK) {
         complete = txd_trace_meta(recording, "complete");
         if (partial)
@@ -111,10 +96,9 @@ static txd_status check_recording(check_report *report, const char *path)
         else if (!complete || strcmp(complete, "0") == 0)
             txd_output_say(report->options, "%s is not complete: its run was cut short",
                            path);
-        status = check_trace(report, recording, path, arena);
+        status = check_trace(report, recording, path);
     }
     txd_trace_destroy(recording);
-    txd_arena_destroy(arena);
     return status;
 }
 
@@ -168,10 +152,13 @@ static void check_file(check_report *report, const char *path)
         add_failure(report, path);
 }
 
-static void open_report(check_report *report)
+/* A file begins with our name, so that the next report may replace it. */
+static void open_report(check_report *report, bool to_file)
 {
-    if (!report->json)
+    if (!report->json) {
+        txd_text_add(&report->text, to_file ? "txdiag check\n" : "");
         return;
+    }
     txd_json_init(&report->writer, &report->text, 2);
     txd_json_open_object(&report->writer);
     txd_json_key(&report->writer, "txdiag");
@@ -236,7 +223,7 @@ static int check_files(const txd_options *options)
     if (status == TXD_OK)
         status = check_arguments(&report, output);
     if (status == TXD_OK) {
-        open_report(&report);
+        open_report(&report, output != NULL);
         for (i = 0; i < options->operand_count; i++)
             check_file(&report, options->operands[i]);
         close_report(&report);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each area owns its keys; here they only meet. The two keys that belong to no area
- * are added.
+ * Each area owns its keys; here they meet, and the one that no area owns is added.
  */
 #include "cli/keys.h"
 
@@ -10,15 +9,15 @@
 #include "checks/check.h"
 #include "probes/recorder.h"
 
-static const txd_key file_keys[] = {
-    {"version", "int", "1", "", "1", "version of this syntax"},
-    {"seed", "int", "1", "", ">= 0",
-     "seed of all random numbers: weights.init and input.random"},
+/* Which arithmetic runs is the program's choice; what it computes is the model's. */
+static const txd_key run_keys[] = {
+    {"precision.softmax", "float32|float64", "the backend's", "", "",
+     "precision of the softmax; a backend that computes it otherwise is refused"},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
 static const txd_key *const areas[] = {
-    file_keys,      txd_config_keys, txd_weights_keys,
+    run_keys,       txd_config_keys, txd_weights_keys,
     txd_input_keys, txd_record_keys, txd_faults_keys,
 };
 
@@ -48,5 +47,5 @@ txd_status txd_keys_all(const txd_key *const **out, txd_arena *arena)
 
 txd_status txd_keys_rules(const txd_key *const **out, txd_arena *arena)
 {
-    return join(out, arena, areas, 1);
+    return join(out, arena, NULL, 0);
 }

@@ -105,7 +105,29 @@ static int print_kind(size_t kind)
     return txd_output_result(&text, TXD_EXIT_HELD);
 }
 
-static txd_status print_keys(txd_text *text)
+static const char about_keys[] =
+    "# model.cfg\n"
+    "\n"
+    "The syntax is that of libconfig: `name = value;`, groups `name : { ... };`, "
+    "lists\n"
+    "`( ... )`, comments after `#`, other files by `@include \"file\"`. Paths are "
+    "relative to\n"
+    "the file they stand in. Every key may be left out unless its default says "
+    "required;\n"
+    "a key that is not in these tables is an error. `[]` stands for the elements of a\n"
+    "list. On the command line `--set path=value` overrides a key\n"
+    "(`--set model.d_model=96`, `--set faults.0.layers=\"1\"`).\n"
+    "\n"
+    "Globs over names: `*` matches any characters, dots included; several are "
+    "separated\n"
+    "by commas. Ranges: `\"5\"`, `\"0:10\"` (10 excluded), `\"3:\"`, `\"*\"`, or "
+    "several with\n"
+    "commas.\n"
+    "\n"
+    "This page is made by `txdiag list keys --markdown`.\n"
+    "\n";
+
+static txd_status print_keys(txd_text *text, bool markdown)
 {
     const txd_key *const *tables;
     const txd_key *key;
@@ -114,19 +136,23 @@ static txd_status print_keys(txd_text *text)
 
     TXD_TRY(txd_arena_create(&arena));
     status = txd_keys_all(&tables, arena);
-    for (; status == TXD_OK && *tables; tables++)
+    if (status == TXD_OK && markdown) {
+        txd_text_add(text, about_keys);
+        txd_keys_markdown(text, tables);
+    }
+    for (; status == TXD_OK && !markdown && *tables; tables++)
         for (key = *tables; key->path; key++)
             txd_text_addf(text, "%-28s  %s\n", key->path, key->sentence);
     txd_arena_destroy(arena);
     return status;
 }
 
-static int list_keys(void)
+static int list_keys(bool markdown)
 {
     txd_text text;
 
     txd_text_init(&text);
-    if (print_keys(&text) == TXD_OK)
+    if (print_keys(&text, markdown) == TXD_OK)
         return txd_output_result(&text, TXD_EXIT_HELD);
     txd_text_finish(&text);
     return txd_output_complain();
@@ -187,7 +213,7 @@ static int list_names(const txd_options *options)
         return txd_output_complain();
     }
     if (strcmp(word, "keys") == 0)
-        return list_keys();
+        return list_keys(txd_options_has(options, "markdown"));
     for (kind = 0; kind < KIND_COUNT; kind++)
         if (strcmp(word, kinds[kind].name) == 0)
             return print_kind(kind);
@@ -196,6 +222,7 @@ static int list_names(const txd_options *options)
 
 static const txd_option options[] = {
     {"set", 0, "PATH=VALUE", "with a MODEL.cfg: overrides one of its settings"},
+    {"markdown", 0, NULL, "with keys: the whole reference, docs/model.cfg.md"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -16,7 +16,7 @@ static txd_status read_settings(txd_session *session, const txd_options *options
 {
     const txd_key *const *tables;
     const char *assignment;
-    int64_t version = 1, seed = 1;
+    int64_t seed = 1;
     size_t at = 0;
 
     TXD_TRY(txd_cfg_load(&session->root, session->arena, session->path));
@@ -24,10 +24,26 @@ static txd_status read_settings(txd_session *session, const txd_options *options
         TXD_TRY(txd_cfg_set(session->root, session->arena, assignment));
     TXD_TRY(txd_keys_all(&tables, session->arena));
     TXD_TRY(txd_settings_validate(session->root, tables));
-    TXD_TRY(txd_setting_int(&version, session->root, "version", 1, 1));
     TXD_TRY(txd_setting_int(&seed, session->root, "seed", 0, INT64_MAX));
     session->seed = (uint64_t)seed;
     return TXD_OK;
+}
+
+/* So that `softmax = "float32"` is never silently something else. */
+static txd_status check_softmax(const txd_session *session)
+{
+    const txd_setting *setting = txd_setting_find(session->root, "precision.softmax");
+    const char *computes = txd_dtype_name(txd_backend_dtype(session->backend));
+    char place[512];
+
+    if (!setting || strcmp(setting->string, computes) == 0)
+        return TXD_OK;
+    txd_setting_place(place, sizeof place, setting);
+    return txd_fail(TXD_ERR_CONFIG,
+                    "%s: backend %s computes the softmax in %s, not in %s: choose "
+                    "another backend, or leave the key out",
+                    place, txd_backend_name(session->backend), computes,
+                    setting->string);
 }
 
 static txd_status choose_backend(txd_session *session, const txd_options *options)
@@ -51,23 +67,18 @@ static txd_status choose_backend(txd_session *session, const txd_options *option
 static txd_status open_checkpoint(txd_session *session)
 {
     const txd_setting *from = txd_setting_find(session->root, "model.from");
-    const txd_setting *weights = txd_setting_find(session->root, "weights");
     char place[512];
     txd_status status;
 
     if (!from)
         return TXD_OK;
-    txd_setting_place(place, sizeof place, weights ? weights : from);
-    if (weights)
-        return txd_fail(TXD_ERR_CONFIG,
-                        "%s: weights are drawn only without model.from, which reads "
-                        "them from a checkpoint: remove one of the two",
-                        place);
     session->from = txd_output_beside(session->arena, from->file, from->string);
     if (!session->from)
         return TXD_ERR_MEMORY;
     status = txd_checkpoint_open(&session->checkpoint, session->from);
-    return status == TXD_OK ? status : txd_fail_prefix(status, "%s", place);
+    if (status != TXD_OK)
+        txd_fail_prefix(status, "%s", txd_setting_place(place, sizeof place, from));
+    return status;
 }
 
 /* Faults are tried on the inputs of the first step, or of a later one if they cannot
@@ -102,6 +113,7 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
     TXD_TRY(txd_arena_create(&out->arena));
     TXD_TRY(read_settings(out, options));
     TXD_TRY(choose_backend(out, options));
+    TXD_TRY(check_softmax(out));
     TXD_TRY(open_checkpoint(out));
     if (out->checkpoint)
         stated = txd_checkpoint_config(out->checkpoint);

@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""run --dry-run: bytes on disk and peak memory within 20 % of what the run then takes."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+from program import PROGRAM, SOURCE, finish, model, ok, skip, txdiag, write  # noqa: E402
+
+MINI = SOURCE + "/examples/mini.cfg"
+STORIES = model("stories260K")
+write("llama.cfg", """model : { preset = "llama"; vocab = 1000; d_model = 256;
+  n_heads = 8; n_kv_heads = 4; n_layers = 4; d_ff = 688; };
+input : { random : { batch = 1; length = 1000; }; };
+""")
+write("full.cfg", """model : { preset = "gpt2"; vocab = 300; d_model = 96; n_heads = 6;
+  n_layers = 3; d_ff = 384; max_seq_len = 400; };
+input : { random : { batch = 3; length = 400; }; };
+record : ( { probe = "full"; points = "*"; } );
+""")
+write("steps.cfg", """model : { preset = "mini"; vocab = 512; d_model = 64; n_heads = 8;
+  n_layers = 4; d_ff = 256; max_seq_len = 64; };
+input : { random : { batch = 4; length = 64; }; steps = 60; };
+""")
+if STORIES:
+    write("stories.cfg", f"""model : {{ from = "{STORIES}"; }};
+input : {{ file = "{STORIES}/golden/prompt_ids.npy"; }};
+""")
+
+
+def number(text, name):
+    match = re.search(rf"^{name} +(\d+) bytes", text, re.M)
+    return int(match.group(1)) if match else 0
+
+
+def peak_of(*arguments):
+    """Peak resident bytes of one call."""
+    pid = os.posix_spawn(PROGRAM, [PROGRAM, *arguments], os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+
+
+def within(name, estimate, truth):
+    ok(f"{name}: estimate {estimate}, truth {truth}, ratio "
+       f"{estimate / max(truth, 1):.2f}", 0.8 * truth <= estimate <= 1.2 * truth)
+
+
+cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg"]
+if STORIES:
+    cases.append("stories.cfg")
+else:
+    skip("stories260K", "no model data")
+for cfg in cases:
+    dry = txdiag("run", cfg, "--dry-run")
+    name = os.path.basename(cfg)
+    if not ok(f"{name}: --dry-run exits with 0", dry.status == 0, dry):
+        continue
+    status, peak = peak_of("run", cfg, "-q", "-o", "out.h5")
+    ok(f"{name}: the run exits with 0", status == 0, status)
+    within(f"{name}: bytes on disk", number(dry.out, "on disk"),
+           os.path.getsize("out.h5"))
+    within(f"{name}: peak memory", number(dry.out, "peak memory"), peak)
+finish()

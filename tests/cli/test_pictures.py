@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""plot and report from the command line: pictures are made, and without gnuplot or its
+fonts the person learns what to install."""
+import os
+import re
+import shutil
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+from program import SOURCE, equal, exits, finish, holds, ok, read, write  # noqa: E402
+
+MINI = SOURCE + "/examples/mini.cfg"
+
+
+def png_size(path):
+    data = read(path)
+    ok(f"{path} is a PNG", data[:8] == b"\x89PNG\r\n\x1a\n")
+    return struct.unpack(">II", data[16:24])
+
+
+exits(0, "a recording", "run", MINI, "-o", "m.h5")
+exits(0, "one head as PNG", "plot", "m.h5", "layers.0.attn.weights", "--head", "1",
+      "-o", "head.png")
+ok("it has a size to look at", min(png_size("head.png")) >= 300)
+exits(0, "the layer by an option", "plot", "m.h5", "layers.*.attn.weights", "--layer",
+      "1", "--head", "0", "--scale", "log", "-o", "log.png")
+exits(0, "a point's own name", "plot", "m.h5", "attn.weights", "--layer", "1", "--head",
+      "0", "--query", "3:9", "--key", "0:9", "-o", "zoom.png")
+ok("a zoom differs", read("zoom.png") != read("head.png"))
+exits(0, "all layers and heads", "plot", "m.h5", "layers.*.attn.weights", "-o",
+      "all.png")
+exits(0, "SVG", "plot", "m.h5", "layers.0.attn.weights", "--head", "1", "-o",
+      "head.svg")
+holds("it is one", read("head.svg").decode(), "<svg", "</svg>")
+result = exits(0, "a report", "report", "m.h5", "-o", "page")
+equal("stdout says where it is", result.out, "page/index.html\n")
+page = read("page/index.html").decode()
+holds("it holds verdicts and figures", page, "causality", "row_sum", "pass", "<img")
+ok("it needs no network", not re.search(r'(src|href)="https?:', page))
+exits(0, "run --report writes it too", "run", MINI, "-o", "n.h5", "--report", "other")
+ok("it is there", os.path.exists("other/index.html"))
+
+# --- what is not ours
+write("photo.png", "not a picture")
+exits(2, "a file that is no picture is not replaced", "plot", "m.h5", "attn.weights",
+      "--layer", "0", "--head", "0", "-o", "photo.png")
+ok("it is untouched", read("photo.png") == b"not a picture")
+exits(0, "--force replaces it", "plot", "m.h5", "attn.weights", "--layer", "0",
+      "--head", "0", "-o", "photo.png", "--force")
+os.mkdir("site")
+write("site/index.html", "<html>my home page</html>")
+exits(2, "a page that is not ours is not replaced", "report", "m.h5", "-o", "site")
+ok("it is untouched", b"home page" in read("site/index.html"))
+
+# --- no gnuplot
+HEAD = read("head.png")
+PAGE = read("page/index.html")
+os.mkdir("empty")
+nothing = {"PATH": os.path.abspath("empty")}
+result = exits(2, "without gnuplot: exit 2", "plot", "m.h5", "layers.0.attn.weights",
+               "--head", "0", "-o", "head.png", env=nothing)
+holds("the message says what to install", result.err, "gnuplot", "gnuplot-nox")
+ok("the earlier picture is untouched", read("head.png") == HEAD)
+result = exits(2, "a report without gnuplot: exit 2", "report", "m.h5", "-o", "bare",
+               env=nothing)
+holds("the message says what to install", result.err, "gnuplot-nox")
+bare = read("bare/index.html").decode()
+holds("but the verdicts are there", bare, "causality", "gnuplot")
+before = read("n.h5")
+exits(2, "a run with a report that cannot be drawn: exit 2", "run", MINI, "-o", "n.h5",
+      "--report", "third", env=nothing)
+ok("found before the run: the earlier recording is untouched", read("n.h5") == before)
+
+# --- no fonts
+write("fonts.conf", '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">'
+      "<fontconfig><dir>/nonexistent</dir><cachedir>fontcache</cachedir></fontconfig>")
+fontless = {"FONTCONFIG_FILE": os.path.abspath("fonts.conf"), "GDFONTPATH": "",
+            "FONTCONFIG_PATH": os.path.abspath("empty")}
+result = exits(2, "without fonts: exit 2", "plot", "m.h5", "layers.0.attn.weights",
+               "--head", "0", "-o", "head.png", env=fontless)
+holds("the message says what to install", result.err, "font", "fonts-dejavu-core")
+ok("the earlier picture is untouched", read("head.png") == HEAD)
+shutil.rmtree("empty")
+finish()
