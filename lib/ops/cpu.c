@@ -135,11 +135,13 @@ const char *txd_cpu_blas(void)
 {
 #ifdef OPENBLAS_VERSION
     static _Thread_local char text[160];
+    char name[24] = "OpenBLAS", version[24] = "";
     static const char *const kinds[] = {"sequential", "pthread", "OpenMP"};
     int kind = openblas_get_parallel();
 
-    snprintf(text, sizeof text, "%s, core %s, %s build, 1 thread per call",
-             OPENBLAS_VERSION, openblas_get_corename(),
+    (void)sscanf(openblas_get_config(), "%23s %23s", name, version);
+    snprintf(text, sizeof text, "%s %s, core %s, %s build, 1 thread per call", name,
+             version, openblas_get_corename(),
              kind >= 0 && kind <= 2 ? kinds[kind] : "unknown");
     return text;
 #else

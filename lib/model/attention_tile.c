@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One tile of attention: a block of query rows of one head.
+ *
+ * Which cells of a tile are computed, and which take part, are two things. Hidden cells
+ * with an infinite fill take no part: they are never multiplied with v. They may still
+ * be computed, so that laws have something to judge; their scores are separate products
+ * so that computing them cannot change a bit of the others.
+ */
+#include "model/attention.h"
+
+#include <math.h>
+#include <string.h>
+
+static const txd_layer_config *layer_config(const txd_run *run, int layer)
+{
+    return &run->model->config->layers[layer];
+}
+
+char *txd_row_of(const txd_run *run, void *data, size_t row, size_t width)
+{
+    return (char *)data + row * width * txd_dtype_bytes(run->model->backend->dtype);
+}
+
+void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
+                     size_t index)
+{
+    const txd_run *run = job->run;
+    size_t rows = run->tile_rows;
+
+    tile->first = index % job->blocks * rows;
+    tile->head = index / job->blocks % run->model->config->n_heads;
+    tile->batch = index / job->blocks / run->model->config->n_heads;
+    tile->rows = run->length - tile->first < rows ? run->length - tile->first : rows;
+}
+
+/* ---- which cells ---- */
+
+/* used = the cells that take part: seen ones; all of a row if hidden scores become a
+ * finite number, or if an empty row gets weights all the same. */
+static void mark_used(const txd_run *run, struct txd_tile *tile, int layer)
+{
+    const txd_layer_config *c = layer_config(run, layer);
+    size_t n = run->length;
+
+    memcpy(tile->used, tile->visible, tile->rows * n);
+    for (size_t r = 0; r < tile->rows; r++) {
+        bool empty = memchr(tile->visible + r * n, 1, n) == NULL;
+
+        if (isfinite(c->fill) || (empty && c->masked_row != TXD_MASKED_ROW_ZERO))
+            memset(tile->used + r * n, 1, n);
+    }
+}
+
+/* The smallest range of keys that holds every used cell of the tile. */
+static void hull(size_t *begin, size_t *end, const struct txd_tile *tile, size_t n)
+{
+    *begin = n;
+    *end = 0;
+    for (size_t r = 0; r < tile->rows; r++) {
+        const uint8_t *row = tile->used + r * n;
+        const uint8_t *first = memchr(row, 1, n);
+        size_t last = n;
+
+        if (first == NULL)
+            continue;
+        while (!row[last - 1])
+            last--;
+        *begin = (size_t)(first - row) < *begin ? (size_t)(first - row) : *begin;
+        *end = last > *end ? last : *end;
+    }
+    if (*end == 0)
+        *begin = 0;
+}
+
+/* Keeps only the computed keys of a byte map that was made over all keys. */
+static void compact(uint8_t *map, const struct txd_tile *tile, size_t n)
+{
+    if (tile->keys == n)
+        return;
+    for (size_t r = 0; r < tile->rows; r++)
+        memmove(map + r * tile->keys, map + r * n + tile->key_begin, tile->keys);
+}
+
+/* What the claimed mask hides, and how many keys it lets each query see. */
+static void mark_hidden(const txd_run *run, struct txd_tile *tile, int layer)
+{
+    txd_mask_view claimed = txd_mask_of(&run->options.claimed->layers[layer],
+                                        run->pass.inputs, tile->batch);
+
+    for (size_t r = 0; r < tile->rows; r++) {
+        tile->seen[r] = 0;
+        tile->first_seen[r] = -1;
+        for (size_t j = 0; j < run->length; j++) {
+            txd_hidden why = txd_mask_hides(&claimed, tile->first + r, j);
+
+            if (why == TXD_SEEN && tile->seen[r]++ == 0)
+                tile->first_seen[r] = (int32_t)j;
+            if (j >= tile->key_begin && j - tile->key_begin < tile->keys)
+                tile->hidden[r * tile->keys + j - tile->key_begin] = (uint8_t)why;
+        }
+    }
+}
+
+txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    struct txd_layer_ops *ops = &run->layer_ops[job->layer];
+    txd_mask_view mask =
+        txd_mask_of(layer_config(run, job->layer), &run->actual, tile->batch);
+    struct txd_visible_args args = {
+        .at = txd_op_at(ops, TXD_OP_visible, job->layer, TXD_POINT_ATTN_MASKED),
+        .out = tile->visible,
+        .mask = &mask,
+        .rows = tile->rows,
+        .keys = run->length,
+    };
+    size_t begin, end;
+
+    args.at.batch = (int)tile->batch;
+    args.at.head = (int)tile->head;
+    args.at.first_query = (int)tile->first;
+    TXD_TRY(ops->ops.visible(&run->ctx, &args));
+    mark_used(run, tile, job->layer);
+    hull(&begin, &end, tile, run->length);
+    tile->key_begin = job->hidden ? 0 : begin;
+    tile->keys = job->hidden ? run->length : end - begin;
+    tile->begin = begin - tile->key_begin;
+    tile->end = end - tile->key_begin;
+    compact(tile->visible, tile, run->length);
+    compact(tile->used, tile, run->length);
+    mark_hidden(run, tile, job->layer);
+    return TXD_OK;
+}
+
+/* ---- the operations on a tile ---- */
+
+static txd_op_site tile_at(const struct txd_attention *job, const struct txd_tile *tile,
+                           txd_op op, txd_point point)
+{
+    txd_op_site at = txd_op_at(&job->run->layer_ops[job->layer], op, job->layer, point);
+
+    at.batch = (int)tile->batch;
+    at.head = (int)tile->head;
+    at.first_query = (int)tile->first;
+    return at;
+}
+
+static size_t kv_row(const txd_run *run, const struct txd_tile *tile)
+{
+    const txd_config *c = run->model->config;
+    size_t group = tile->head / (c->n_heads / c->n_kv_heads);
+
+    return (tile->batch * c->n_kv_heads + group) * run->length;
+}
+
+size_t txd_tile_query_row(const txd_run *run, const struct txd_tile *tile)
+{
+    return (tile->batch * run->model->config->n_heads + tile->head) * run->length +
+           tile->first;
+}
+
+txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    size_t width = run->model->config->head_dim;
+    const size_t edges[4] = {0, tile->begin, tile->end, tile->keys};
+    struct txd_scores_args args = {
+        .at = tile_at(job, tile, TXD_OP_scores, TXD_POINT_ATTN_SCORES),
+        .q = txd_row_of(run, run->value[TXD_POINT_ATTN_Q],
+                        txd_tile_query_row(run, tile), width),
+        .rows = tile->rows,
+        .width = width,
+        .stride = tile->keys,
+        .scale = layer_config(run, job->layer)->score_scale,
+    };
+
+    for (int part = 0; part < 3; part++) {
+        size_t row = kv_row(run, tile) + tile->key_begin + edges[part];
+
+        args.out = txd_row_of(run, tile->scores, edges[part], 1);
+        args.k = txd_row_of(run, run->value[TXD_POINT_ATTN_K], row, width);
+        args.keys = edges[part + 1] - edges[part];
+        if (args.keys > 0)
+            TXD_TRY(run->layer_ops[job->layer].ops.scores(&run->ctx, &args));
+    }
+    return TXD_OK;
+}
+
+txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
+{
+    struct txd_mask_args args = {
+        .at = tile_at(job, tile, TXD_OP_mask, TXD_POINT_ATTN_MASKED),
+        .out = tile->masked,
+        .scores = tile->scores,
+        .visible = tile->visible,
+        .rows = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+        .fill = layer_config(job->run, job->layer)->fill,
+    };
+
+    return job->run->layer_ops[job->layer].ops.mask(&job->run->ctx, &args);
+}
+
+txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *tile)
+{
+    size_t row = txd_tile_query_row(job->run, tile);
+    struct txd_softmax_args args = {
+        .at = tile_at(job, tile, TXD_OP_softmax, TXD_POINT_ATTN_WEIGHTS),
+        .out = tile->weights,
+        .masked = tile->masked,
+        .max = job->run->max + row,
+        .lse = job->run->lse + row,
+        .rows = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+        .begin = tile->begin,
+        .end = tile->end,
+        .masked_row = (int)layer_config(job->run, job->layer)->masked_row,
+    };
+
+    return job->run->layer_ops[job->layer].ops.softmax(&job->run->ctx, &args);
+}
+
+/* Rows of padded queries say nothing: NaN, and no key. */
+static void blank_padded(const txd_run *run, struct txd_tile *tile)
+{
+    const uint8_t *padded = run->padded + tile->batch * run->length + tile->first;
+
+    for (size_t r = 0; r < tile->rows; r++)
+        for (int c = 0; padded[r] && c < TXD_ROW_COUNT; c++)
+            tile->row_statistics[r * TXD_ROW_COUNT + (size_t)c] =
+                txd_row_get((txd_row)c)->is_key ? -1 : (double)NAN;
+}
+
+txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    size_t row = txd_tile_query_row(run, tile);
+    struct txd_rows_args args = {
+        .at = tile_at(job, tile, TXD_OP_rows, TXD_POINT_ATTN_WEIGHTS),
+        .rows = tile->row_statistics,
+        .weights = tile->weights,
+        .max = run->max + row,
+        .lse = run->lse + row,
+        .hidden = tile->hidden,
+        .seen = tile->seen,
+        .first_seen = tile->first_seen,
+        .row_count = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+        .key_begin = tile->key_begin,
+    };
+
+    if (!(txd_run_wants(run, TXD_POINT_ATTN_WEIGHTS, job->layer) & TXD_ASK_ROWS))
+        return TXD_OK;
+    TXD_TRY(run->layer_ops[job->layer].ops.rows(&run->ctx, &args));
+    blank_padded(run, tile);
+    return TXD_OK;
+}
+
+txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    size_t width = run->model->config->value_dim;
+    size_t row = kv_row(run, tile) + tile->key_begin + tile->begin;
+    struct txd_mix_args args = {
+        .at = tile_at(job, tile, TXD_OP_mix, TXD_POINT_ATTN_HEADS),
+        .out = txd_row_of(run, run->own[TXD_POINT_ATTN_HEADS],
+                          txd_tile_query_row(run, tile), width),
+        .weights = txd_row_of(run, tile->weights, tile->begin, 1),
+        .v = txd_row_of(run, run->value[TXD_POINT_ATTN_V], row, width),
+        .used = tile->used + tile->begin,
+        .rows = tile->rows,
+        .keys = tile->end - tile->begin,
+        .stride = tile->keys,
+        .width = width,
+    };
+
+    return run->layer_ops[job->layer].ops.mix(&run->ctx, &args);
+}
