@@ -195,6 +195,14 @@ const char *txd_trace_meta(const txd_trace *trace, const char *key)
     return trace->methods->meta ? trace->methods->meta(trace->self, key) : NULL;
 }
 
+txd_status txd_trace_strings(const txd_trace *trace, const char *const **out,
+                             size_t *count, const char *name)
+{
+    if (!trace->methods->strings)
+        return txd_fail(TXD_ERR_MISSING, "no strings \"%s\"", name);
+    return trace->methods->strings(trace->self, out, count, name);
+}
+
 txd_status txd_trace_memory(txd_trace **out)
 {
     memory_trace *memory = calloc(1, sizeof *memory);

@@ -42,6 +42,9 @@ typedef struct txd_trace_methods {
     const void *(*view)(void *self, size_t i);
     /* A metadata string by key, or NULL; lives as long as the trace. */
     const char *(*meta)(void *self, const char *key);
+    /* The strings of a list by name, owned by the trace; NULL = it has none. */
+    txd_status (*strings)(void *self, const char *const **out, size_t *count,
+                          const char *name);
 } txd_trace_methods;
 
 /* Wraps `self`. On success the trace owns it; on failure the caller still does. */
@@ -60,6 +63,10 @@ txd_status txd_trace_read_all(const txd_trace *trace, void *out, size_t capacity
                               size_t i, txd_dtype dtype);
 const void *txd_trace_view(const txd_trace *trace, size_t i);
 const char *txd_trace_meta(const txd_trace *trace, const char *key);
+/* A list of strings beside the entries ("series/stats_sites"): *count of them, owned by
+ * the trace. ERR_MISSING when there is none. */
+txd_status txd_trace_strings(const txd_trace *trace, const char *const **out,
+                             size_t *count, const char *name);
 
 /* A trace in memory: entries are added and copied. The caller owns *out. */
 txd_status txd_trace_memory(txd_trace **out);

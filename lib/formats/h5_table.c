@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tables as groups of equal-length columns, and lists of strings.
+ */
+#include "formats/h5_types_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of a chunk: 1000 chunks, which the crash recipe covers, are half a million. */
+#define CHUNK_ROWS 512
+
+static txd_status describe(const txd_h5_writer *writer, hid_t id, const char *dtype,
+                           double fill)
+{
+    TXD_TRY(txd_h5_put_text(writer, id, "axes", "n"));
+    TXD_TRY(txd_h5_put_text(writer, id, "point", ""));
+    TXD_TRY(txd_h5_put_text(writer, id, "dtype", dtype));
+    TXD_TRY(txd_h5_put_text(writer, id, "unit", ""));
+    return txd_h5_put_real(writer, id, "fill", fill);
+}
+
+static hid_t make_column_dataset(const txd_h5_writer *writer, const char *path,
+                                 const txd_column *column)
+{
+    const hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = CHUNK_ROWS;
+    hid_t space = H5Screate_simple(1, &none, &unlimited);
+    hid_t create = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t type = column->strings ? writer->types.text
+                                 : txd_h5_file_type(&writer->types, column->dtype);
+    bool real = column->dtype == TXD_F64 || column->dtype == TXD_F32;
+    double fill = real ? (double)NAN : -1.0;
+    hid_t id = H5I_INVALID_HID;
+
+    H5Pset_obj_track_times(create, false);
+    if (H5Pset_chunk(create, 1, &chunk) >= 0 &&
+        (column->strings || H5Pset_fill_value(create, H5T_NATIVE_DOUBLE, &fill) >= 0))
+        id = H5Dcreate2(writer->id, path, type, space, writer->links, create,
+                        H5P_DEFAULT);
+    H5Pclose(create);
+    H5Sclose(space);
+    return id;
+}
+
+static txd_status make_column(txd_h5_writer *writer, txd_h5_table *table,
+                              const txd_column *column)
+{
+    size_t i = table->columns;
+    bool real = column->dtype == TXD_F64 || column->dtype == TXD_F32;
+    char path[512];
+    int length = snprintf(path, sizeof path, "%s/%s", table->path, column->name);
+
+    if (length < 0 || (size_t)length >= sizeof path)
+        return txd_fail(TXD_ERR_LIMIT, "column path of %d bytes", length);
+    table->names[i] = txd_arena_string(writer->arena, column->name);
+    if (!table->names[i])
+        return TXD_ERR_MEMORY;
+    table->text[i] = column->strings != NULL;
+    table->ids[i] = make_column_dataset(writer, path, column);
+    if (table->ids[i] < 0)
+        return txd_fail_prefix(txd_h5_fail(TXD_ERR_IO, writer->file, "making a column"),
+                               "%s", path);
+    table->columns++;
+    if (table->text[i])
+        return describe(writer, table->ids[i], "utf8", 0.0);
+    return describe(writer, table->ids[i], txd_dtype_name(column->dtype),
+                    real ? (double)NAN : -1.0);
+}
+
+static txd_status make_table(txd_h5_writer *writer, txd_h5_table **out,
+                             const char *path, const txd_column *columns, size_t count)
+{
+    txd_h5_table *table;
+
+    if (count == 0 || count > TXD_H5_MAX_COLUMNS)
+        return txd_fail(TXD_ERR_ARGUMENT, "%s: %zu columns, expected 1 to %d", path,
+                        count, TXD_H5_MAX_COLUMNS);
+    TXD_TRY(txd_h5_grow(&writer->tables, &writer->table_capacity, writer->table_count,
+                        sizeof *writer->tables));
+    table = &writer->tables[writer->table_count];
+    memset(table, 0, sizeof *table);
+    table->path = txd_arena_string(writer->arena, path);
+    if (!table->path)
+        return TXD_ERR_MEMORY;
+    writer->table_count++;
+    for (size_t i = 0; i < count; i++)
+        TXD_TRY(make_column(writer, table, &columns[i]));
+    *out = table;
+    return TXD_OK;
+}
+
+static txd_status find_table(txd_h5_writer *writer, txd_h5_table **out,
+                             const char *path, const txd_column *columns, size_t count)
+{
+    for (size_t i = 0; i < writer->table_count; i++) {
+        txd_h5_table *table = &writer->tables[i];
+        bool same = table->columns == count;
+
+        if (strcmp(table->path, path) != 0)
+            continue;
+        for (size_t c = 0; c < count && same; c++)
+            same = strcmp(table->names[c], columns[c].name) == 0 &&
+                   table->text[c] == (columns[c].strings != NULL);
+        if (!same)
+            return txd_fail(TXD_ERR_ARGUMENT,
+                            "%s: the columns differ from those of the first append",
+                            path);
+        *out = table;
+        return TXD_OK;
+    }
+    return make_table(writer, out, path, columns, count);
+}
+
+static txd_status append_column(const txd_h5_writer *writer, hid_t id,
+                                const txd_column *column, hsize_t before, hsize_t rows)
+{
+    hsize_t after = before + rows;
+    hid_t type = column->strings ? writer->types.text
+                                 : txd_h5_memory_type(&writer->types, column->dtype);
+    const void *data = column->strings ? (const void *)column->strings : column->data;
+    hid_t memory, file;
+    txd_status status = TXD_OK;
+
+    if (H5Dset_extent(id, &after) < 0)
+        return txd_h5_fail(TXD_ERR_IO, writer->file, "extending a column");
+    memory = H5Screate_simple(1, &rows, NULL);
+    file = H5Screate_simple(1, &after, NULL);
+    if (H5Sselect_hyperslab(file, H5S_SELECT_SET, &before, NULL, &rows, NULL) < 0 ||
+        H5Dwrite(id, type, memory, file, H5P_DEFAULT, data) < 0)
+        status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing a column");
+    H5Sclose(memory);
+    H5Sclose(file);
+    return status;
+}
+
+txd_status txd_h5_writer_append(txd_h5_writer *writer, const char *path,
+                                const txd_column *columns, size_t column_count,
+                                size_t rows)
+{
+    txd_h5_table *table = NULL;
+
+    TXD_TRY(find_table(writer, &table, path, columns, column_count));
+    if (rows == 0)
+        return TXD_OK;
+    for (size_t c = 0; c < column_count; c++)
+        TXD_TRY(append_column(writer, table->ids[c], &columns[c], table->rows, rows));
+    table->rows += rows;
+    return TXD_OK;
+}
+
+txd_status txd_h5_writer_strings(txd_h5_writer *writer, const char *path,
+                                 const char *const *strings, size_t count)
+{
+    hsize_t extent = count;
+    hid_t space = H5Screate_simple(1, &extent, NULL);
+    hid_t create = H5Pcreate(H5P_DATASET_CREATE), id;
+    txd_status status = TXD_OK;
+
+    H5Pset_obj_track_times(create, false);
+    id = H5Dcreate2(writer->id, path, writer->types.text, space, writer->links, create,
+                    H5P_DEFAULT);
+    if (id < 0 || (count != 0 && H5Dwrite(id, writer->types.text, H5S_ALL, H5S_ALL,
+                                          H5P_DEFAULT, strings) < 0))
+        status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing strings");
+    if (status == TXD_OK)
+        status = describe(writer, id, "utf8", 0.0);
+    if (id >= 0 && H5Dclose(id) < 0 && status == TXD_OK)
+        status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing strings");
+    H5Pclose(create);
+    H5Sclose(space);
+    return status == TXD_OK ? TXD_OK : txd_fail_prefix(status, "%s", path);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A recording as a trace: which file is meant, what its datasets are called, and in
+ * which order a pass of the recorded configuration made them.
+ */
+#include "formats/recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/cfg.h"
+#include "formats/h5_internal.h"
+#include "model/points.h"
+
+typedef struct recording_trace {
+    txd_h5_reader *reader;
+    txd_arena *arena; /* names */
+} recording_trace;
+
+static void destroy(void *self)
+{
+    recording_trace *trace = self;
+    txd_h5_quiet quiet;
+
+    txd_h5_quiet_begin(&quiet);
+    txd_h5_reader_close(trace->reader);
+    txd_h5_quiet_end(&quiet);
+    txd_arena_destroy(trace->arena);
+    free(trace);
+}
+
+static size_t count_entries(void *self)
+{
+    return txd_h5_reader_count(((recording_trace *)self)->reader);
+}
+
+static txd_status get_info(void *self, txd_trace_info *out, size_t i)
+{
+    *out = txd_h5_reader_entries(((recording_trace *)self)->reader)[i].info;
+    return TXD_OK;
+}
+
+static txd_status read_block(void *self, void *out, size_t i, const size_t *start,
+                             const size_t *count, txd_dtype dtype)
+{
+    txd_h5_quiet quiet;
+    txd_status status;
+
+    txd_h5_quiet_begin(&quiet);
+    status = txd_h5_reader_read(((recording_trace *)self)->reader, out, i, start, count,
+                                dtype);
+    txd_h5_quiet_end(&quiet);
+    return status;
+}
+
+static const char *get_meta(void *self, const char *key)
+{
+    return txd_h5_reader_meta(((recording_trace *)self)->reader, key);
+}
+
+static txd_status get_strings(void *self, const char *const **out, size_t *count,
+                              const char *name)
+{
+    txd_h5_quiet quiet;
+    txd_status status;
+
+    txd_h5_quiet_begin(&quiet);
+    status = txd_h5_reader_strings(out, count, ((recording_trace *)self)->reader, name);
+    txd_h5_quiet_end(&quiet);
+    return status;
+}
+
+static const txd_trace_methods methods = {
+    .destroy = destroy,
+    .count = count_entries,
+    .info = get_info,
+    .read = read_block,
+    .meta = get_meta,
+    .strings = get_strings,
+};
+
+/* "value/layers/3/attn/weights/full" is "layers.3.attn.weights". */
+static txd_status name_value(recording_trace *trace, txd_h5_entry *entry)
+{
+    static const char front[] = "value/", back[] = "/full";
+    size_t length = strlen(entry->path), ends = strlen(front) + strlen(back);
+    char *name;
+
+    if (length <= ends || strncmp(entry->path, front, strlen(front)) != 0 ||
+        strcmp(entry->path + length - strlen(back), back) != 0)
+        return TXD_OK;
+    name = txd_arena_alloc(trace->arena, length - ends + 1, 1);
+    if (!name)
+        return TXD_ERR_MEMORY;
+    memcpy(name, entry->path + strlen(front), length - ends);
+    for (char *c = name; *c; c++)
+        *c = *c == '/' ? '.' : *c;
+    entry->info.name = name;
+    entry->is_value = true;
+    return TXD_OK;
+}
+
+/* Axes of a known point, for files of others that do not say them. */
+static txd_status find_axes(recording_trace *trace, txd_h5_entry *entry)
+{
+    const char *axes;
+    txd_point point;
+    char *text;
+    int layer;
+
+    if (!entry->is_value || entry->info.axes[0] ||
+        txd_point_parse(&point, &layer, entry->info.name) != TXD_OK)
+        return TXD_OK;
+    axes = txd_point_get(point)->axes;
+    if (strlen(axes) + 1 != (size_t)entry->info.rank)
+        return TXD_OK;
+    text = txd_arena_alloc(trace->arena, strlen(axes) + 2, 1);
+    if (!text)
+        return TXD_ERR_MEMORY;
+    text[0] = 's';
+    memcpy(text + 1, axes, strlen(axes));
+    entry->info.axes = text;
+    return TXD_OK;
+}
+
+static bool read_config(txd_config *out, txd_arena *arena, const char *text)
+{
+    txd_setting *root;
+
+    return text && txd_cfg_parse(&root, arena, "config", text) == TXD_OK &&
+           txd_config_read(out, arena, root, NULL) == TXD_OK;
+}
+
+static void number_entry(txd_h5_entry *entry, const txd_stop *stops, size_t count)
+{
+    txd_point point;
+    int layer;
+
+    if (txd_point_parse(&point, &layer, entry->info.name) != TXD_OK)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (stops[i].point == point && stops[i].layer == layer)
+            entry->order = i;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+    const txd_h5_entry *left = a, *right = b;
+
+    return left->order < right->order ? -1 : left->order > right->order;
+}
+
+/* Values in the order of execution, if the configuration can be read; all else after
+ * them, in the order of the file. */
+static txd_status sort_entries(recording_trace *trace)
+{
+    txd_h5_entry *entries = txd_h5_reader_entries(trace->reader);
+    size_t count = txd_h5_reader_count(trace->reader), stop_count = 0;
+    const char *text = txd_h5_reader_meta(trace->reader, "config");
+    txd_status status = TXD_OK;
+    txd_stop *stops = NULL;
+    txd_arena *arena;
+    txd_config config;
+
+    TXD_TRY(txd_arena_create(&arena));
+    if (read_config(&config, arena, text) &&
+        txd_points_order(&stops, &stop_count, arena, &config) != TXD_OK)
+        stop_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        status = name_value(trace, &entries[i]);
+        if (status == TXD_OK)
+            status = find_axes(trace, &entries[i]);
+        if (status != TXD_OK)
+            break;
+        /* Behind all stops: values first, each in the order of the file. */
+        entries[i].order = stop_count + i + (entries[i].is_value ? 0 : count);
+        if (entries[i].is_value)
+            number_entry(&entries[i], stops, stop_count);
+    }
+    if (status == TXD_OK && count != 0)
+        qsort(entries, count, sizeof *entries, compare_order);
+    txd_arena_destroy(arena);
+    return status;
+}
+
+static bool is_regular(const char *path, bool *exists)
+{
+    struct stat about;
+
+    *exists = stat(path, &about) == 0;
+    return *exists && S_ISREG(about.st_mode);
+}
+
+/* The file to read: `path`, or its .part. The caller frees *out. */
+static txd_status choose_file(char **out, const char *path, bool *partial)
+{
+    size_t length = strlen(path);
+    char *file = malloc(length + sizeof ".part");
+    bool exists;
+
+    if (!file)
+        return txd_fail(TXD_ERR_MEMORY, "%s: out of memory", path);
+    memcpy(file, path, length + 1);
+    *partial = false;
+    if (!is_regular(file, &exists) && !exists) {
+        memcpy(file + length, ".part", sizeof ".part");
+        *partial = true;
+    }
+    if (is_regular(file, &exists)) {
+        *out = file;
+        return TXD_OK;
+    }
+    free(file);
+    if (*partial)
+        return txd_fail(TXD_ERR_IO,
+                        "%s: cannot be opened: %s; there is no %s.part "
+                        "either",
+                        path, strerror(ENOENT), path);
+    return txd_fail(TXD_ERR_IO, "%s: expected a recording, found no regular file",
+                    path);
+}
+
+static txd_status open_trace(txd_trace **out, recording_trace *trace, const char *file,
+                             bool *partial)
+{
+    const char *complete;
+
+    TXD_TRY(txd_arena_create(&trace->arena));
+    TXD_TRY(txd_h5_reader_open(&trace->reader, file));
+    complete = txd_h5_reader_meta(trace->reader, "complete");
+    *partial |= complete && strcmp(complete, "0") == 0;
+    TXD_TRY(sort_entries(trace));
+    return txd_trace_create(out, &methods, trace);
+}
+
+txd_status txd_recording_open(txd_trace **out, const char *path, bool *partial)
+{
+    recording_trace *trace = calloc(1, sizeof *trace);
+    txd_h5_quiet quiet;
+    bool is_partial = false;
+    char *file = NULL;
+    txd_status status;
+
+    if (!trace)
+        return txd_fail(TXD_ERR_MEMORY, "%s: out of memory", path);
+    txd_h5_quiet_begin(&quiet);
+    status = choose_file(&file, path, &is_partial);
+    if (status == TXD_OK)
+        status = open_trace(out, trace, file, &is_partial);
+    txd_h5_quiet_end(&quiet);
+    free(file);
+    if (status != TXD_OK)
+        destroy(trace);
+    else if (partial)
+        *partial = is_partial;
+    return status;
+}
+
+txd_status txd_recording_read_strings(const char *const **out, size_t *count,
+                                      const txd_trace *recording, const char *name)
+{
+    return txd_trace_strings(recording, out, count, name);
+}
+
+bool txd_recording_is(const char *path)
+{
+    bool exists, is = false;
+    txd_h5_quiet quiet;
+
+    if (!is_regular(path, &exists))
+        return false;
+    txd_h5_quiet_begin(&quiet);
+    is = txd_h5_is_recording(path);
+    txd_h5_quiet_end(&quiet);
+    return is;
+}
