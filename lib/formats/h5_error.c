@@ -15,6 +15,9 @@ void txd_h5_quiet_begin(txd_h5_quiet *quiet)
 {
     H5E_auto2_t function = NULL;
 
+    /* What HDF5 1.10 does at exit crashes on a file whose close failed (a full disk).
+     * All that we open is closed without it. */
+    H5dont_atexit();
     quiet->data = NULL;
     /* Fails where the caller used the older interface: then nothing is restored. */
     if (H5Eget_auto2(H5E_DEFAULT, &function, &quiet->data) < 0)
