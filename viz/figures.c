@@ -50,6 +50,39 @@ void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
                                                         : TXD_SILENT_ZERO;
 }
 
+/* True if no valid query of pooled row i sees a key of pooled column j. */
+static bool all_hidden(const txd_mask_view *mask, const int32_t *valid, size_t tokens,
+                       size_t side, const size_t cell[2])
+{
+    size_t key_end = (cell[1] + 1) * tokens / side;
+
+    for (size_t q = cell[0] * tokens / side; q < (cell[0] + 1) * tokens / side; q++)
+        for (size_t k = cell[1] * tokens / side; valid[q] && k < key_end; k++)
+            if (!txd_mask_hides(mask, q, k))
+                return false;
+    return true;
+}
+
+void txd_blank_pooled(txd_blank *out, unsigned char *hidden, size_t side,
+                      const txd_claim *claim, const txd_slice *slice)
+{
+    size_t tokens = claim->length_q ? claim->length_q : claim->inputs.length;
+    txd_mask_view mask;
+
+    *out = (txd_blank){.is_pooled = true, .pooled_side = side};
+    if (tokens < side ||
+        !txd_claim_mask(&mask, claim, slice->layer, slice->batch, tokens, tokens))
+        return;
+    for (size_t i = 0; i < side * side; i++) {
+        const size_t cell[2] = {i / side, i % side};
+
+        hidden[i] =
+            all_hidden(&mask, claim->inputs.valid + slice->batch * claim->inputs.length,
+                       tokens, side, cell);
+    }
+    out->pooled = hidden;
+}
+
 txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *claim,
                            size_t batch)
 {

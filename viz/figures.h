@@ -20,6 +20,16 @@ extern "C" {
 void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
                   const txd_slice *slice);
 
+/* The same for a pooled map of `side` x `side` cells; `hidden` holds as many bytes and
+ * must live as long as *out. */
+void txd_blank_pooled(txd_blank *out, unsigned char *hidden, size_t side,
+                      const txd_claim *claim, const txd_slice *slice);
+
+/* The figure that draws a site; *request may be turned to another site that shows the
+ * same (a pooled map for weights that were not recorded in full). */
+txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request,
+                             const txd_trace *recording);
+
 /* Labels of an axis of tokens (query, key or position) while they fit. */
 txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *claim,
                            size_t batch);

@@ -85,7 +85,7 @@ static txd_status arrange(layout *out, const txd_map *map)
 
     size_panel(out, map);
     out->label_width[0] = labels_width(&map->rows);
-    out->label_width[1] = labels_width(&map->columns);
+    out->label_width[1] = map->columns.labels ? labels_width(&map->columns) : 14;
     out->panel.left = EDGE + LINE + 8 + out->label_width[0] + 8;
     out->sheet.width = out->panel.left + out->panel.width + BAR_WIDTH + EDGE;
     if (out->sheet.width < LEAST_WIDTH)
@@ -161,7 +161,7 @@ static void write_tic(txd_text *out, const char *label, size_t cell)
 static size_t tic_step(const txd_axis *axis, int cell)
 {
     size_t span = axis->places[axis->count - 1] - axis->places[0] + 1;
-    size_t most = axis->cells * (size_t)cell / 32 + 1, step = 1;
+    size_t most = axis->cells * (size_t)cell / 48 + 1, step = 1;
     static const size_t next[] = {2, 5, 10};
 
     for (size_t power = 1;; power *= 10) {
@@ -180,7 +180,7 @@ static void write_tics(txd_text *out, const char *axis_name, const txd_axis *axi
     const char *comma = "";
 
     txd_text_addf(out, "set %stics %s (", axis_name,
-                  axis_name[0] == 'x' ? "rotate by 90 right" : "");
+                  axis_name[0] == 'x' && axis->labels ? "rotate by 90 right" : "");
     if (axis->tics)
         txd_text_add(out, axis->tics);
     for (size_t i = 0; i < axis->count && !axis->tics; i++) {
@@ -247,6 +247,39 @@ static void write_rings(txd_map_script *out, const layout *lay, const char *name
     }
 }
 
+/* gnuplot refuses images of less than 2 x 2: then every cell is given as four. */
+typedef struct grid {
+    const char *name;
+    const void *data;
+    size_t rows, columns, bytes; /* of one cell */
+} grid;
+
+static txd_status write_grid(txd_map_script *out, txd_arena *arena, const grid *from)
+{
+    size_t times = from->rows < 2 || from->columns < 2 ? 2 : 1;
+    size_t columns = from->columns * times, rows = from->rows * times;
+    unsigned char *copy;
+
+    txd_text_addf(&out->text, "'%s' binary array=(%zu,%zu) ", from->name, columns,
+                  rows);
+    if (times == 1) {
+        add_file(out, from->name, from->data, rows * columns * from->bytes);
+        return TXD_OK;
+    }
+    copy = txd_arena_alloc(arena, rows * columns, from->bytes);
+    if (!copy)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < rows * columns; i++) {
+        size_t cell = i / columns / times * from->columns + i % columns / times;
+
+        memcpy(copy + i * from->bytes,
+               (const unsigned char *)from->data + cell * from->bytes, from->bytes);
+    }
+    txd_text_add(&out->text, "dx=0.5 dy=0.5 origin=(-0.25,-0.25) ");
+    add_file(out, from->name, copy, rows * columns * from->bytes);
+    return TXD_OK;
+}
+
 /* Flagged cells as a second image: every one of them, in the warning's colour, and at
  * least three pixels wide. */
 static txd_status write_overlay(txd_map_script *out, const layout *lay,
@@ -270,11 +303,9 @@ static txd_status write_overlay(txd_map_script *out, const layout *lay,
                 memcpy(pixels + (r * columns + c) * 4,
                        map->flags[i] & TXD_FLAG_LEAK ? leak : nonfinite, 4);
     }
-    txd_text_addf(&out->text,
-                  ", \\\n     'marks' binary array=(%zu,%zu) format='%%uchar' "
-                  "using 1:2:3:4 with rgbalpha",
-                  columns, rows);
-    add_file(out, "marks", pixels, rows * columns * 4);
+    txd_text_add(&out->text, ", \\\n     ");
+    TXD_TRY(write_grid(out, map->arena, &(grid){"marks", pixels, rows, columns, 4}));
+    txd_text_add(&out->text, "format='%uchar' using 1:2:3:4 with rgbalpha");
     return TXD_OK;
 }
 
@@ -331,10 +362,10 @@ txd_status txd_map_write(txd_map_script *out, const txd_map *map, txd_image_kind
         txd_text_add(&out->text, map->extra);
     write_tics(&out->text, "x", &map->columns, lay.cell_width);
     write_tics(&out->text, "y", &map->rows, lay.cell_height);
-    txd_text_addf(&out->text,
-                  "plot 'cells' binary array=(%zu,%zu) format='%%double' using 1 %s",
-                  columns, rows, image_style(map, kind));
-    add_file(out, "cells", map->cells, rows * columns * sizeof *map->cells);
+    txd_text_add(&out->text, "plot ");
+    TXD_TRY(write_grid(out, map->arena,
+                       &(grid){"cells", map->cells, rows, columns, sizeof(double)}));
+    txd_text_addf(&out->text, "format='%%double' using 1 %s", image_style(map, kind));
     TXD_TRY(write_marks(out, &lay, map));
     txd_text_add(&out->text, "\nset output\n");
     return txd_text_status(&out->text);

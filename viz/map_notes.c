@@ -49,11 +49,11 @@ static txd_status note_leaks(txd_map *map)
         return TXD_OK;
     txd_text_init(&text);
     txd_text_addf(&text,
-                  "Marked in this colour: %zu hidden %s %s; largest %.3g at query "
-                  "%zu, key %zu",
+                  "Marked in this colour: %zu hidden %s %s; largest %.3g at %s %zu, "
+                  "%s %zu",
                   leaks->total, leaks->total == 1 ? "cell that is" : "cells that are",
-                  map->loud ? map->loud : "not 0", leaks->worst, leaks->row,
-                  leaks->column);
+                  map->loud ? map->loud : "not 0", leaks->worst, map->rows.title,
+                  leaks->row, map->columns.title, leaks->column);
     return note_text(map, false, TXD_COLOUR_LEAK, &text);
 }
 

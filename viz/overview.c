@@ -11,7 +11,7 @@
 #include "viz/figures.h"
 #include "viz/panels.h"
 
-enum { WHOLE = 960, LEAST_PANEL = 6, MOST_PANEL = 128, MOST_SIDE = 8192, GAP = 4 };
+enum { WHOLE = 960, LEAST_PANEL = 6, MOST_PANEL = 200, MOST_SIDE = 8192, GAP = 4 };
 
 typedef struct mosaic {
     txd_map *map; /* of the whole picture */
@@ -174,7 +174,7 @@ static txd_status note_marks(mosaic *m)
 
     if (leaks->total != 0) {
         snprintf(line, sizeof line,
-                 "Marked in this colour: %zu hidden %ss that are %s; largest %.3g in "
+                 "Marked in this colour: %zu hidden %s(s), %s; largest %.3g in "
                  "layer %d, head %zu, %s row %zu, column %zu",
                  leaks->total, unit, m->map->loud, leaks->worst, m->leak_layer,
                  m->leak_head, unit, leaks->row, leaks->column);
@@ -183,7 +183,7 @@ static txd_status note_marks(mosaic *m)
     if (nonfinite->total == 0)
         return TXD_OK;
     snprintf(line, sizeof line,
-             "Marked in this colour: %zu %ss that are NaN or infinite; first in layer "
+             "Marked in this colour: %zu %s(s), NaN or infinite; first in layer "
              "%d, head %zu",
              nonfinite->total, unit, m->nonfinite_layer, m->nonfinite_head);
     return txd_map_note(m->map, false, TXD_COLOUR_NONFINITE, line);
@@ -234,6 +234,7 @@ static txd_status assemble(mosaic *m, const txd_figure_request *request)
     TXD_TRY(number_panels(&map->rows, map->arena, m->panels->layers,
                           m->panels->layer_count, m->panel[0]));
     TXD_TRY(number_panels(&map->columns, map->arena, NULL, heads, m->panel[1]));
+    map->square = true;
     map->rows.title = "layer";
     map->columns.title = "head";
     TXD_TRY(txd_text_status(&m->frames));
@@ -252,6 +253,7 @@ static txd_status draw(txd_text *out, const txd_claim *claim,
     TXD_TRY(txd_panels_find(&panels, claim, request));
     TXD_TRY(txd_arena_create(&m.scratch));
     txd_text_init(&m.frames);
+    txd_text_add(&m.frames, "unset border\n");
     status = assemble(&m, request);
     if (status == TXD_OK)
         status = txd_map_image(out, &map, kind);

@@ -115,49 +115,25 @@ txd_status txd_panels_find(txd_panels *out, const txd_claim *claim,
     return status;
 }
 
-static size_t tokens_of(const txd_panels *panels)
-{
-    return panels->claim->length_q ? panels->claim->length_q
-                                   : panels->claim->inputs.length;
-}
-
-/* True if no valid query of pooled row i sees a key of pooled column j. */
-static bool all_hidden(const txd_panels *panels, const txd_mask_view *mask,
-                       const int32_t *valid, size_t i, size_t j)
-{
-    size_t tokens = tokens_of(panels), side = panels->side;
-
-    for (size_t q = i * tokens / side; q < (i + 1) * tokens / side; q++)
-        for (size_t k = j * tokens / side; valid[q] && k < (j + 1) * tokens / side; k++)
-            if (!txd_mask_hides(mask, q, k))
-                return false;
-    return true;
-}
-
 static bool same_mask(const txd_claim *claim, int a, int b)
 {
     const txd_layer_config *layers = claim->config.layers;
 
-    return a >= 0 && layers[a].causal == layers[b].causal &&
+    return a >= 0 && b >= 0 && claim->configured &&
+           (size_t)b < claim->config.n_layers && layers[a].causal == layers[b].causal &&
            layers[a].window == layers[b].window;
 }
 
 static void blank_pooled(txd_blank *out, txd_panels *panels, int layer, size_t batch)
 {
-    const txd_claim *claim = panels->claim;
-    const int32_t *valid = claim->inputs.valid + batch * claim->inputs.length;
-    size_t side = panels->side, tokens = tokens_of(panels);
-    txd_mask_view mask;
-
-    *out = (txd_blank){.is_pooled = true, .pooled_side = side};
-    if (!txd_claim_mask(&mask, claim, layer, batch, tokens, tokens) || tokens < side)
+    if (same_mask(panels->claim, panels->hidden_layer, layer)) {
+        *out = (txd_blank){
+            .is_pooled = true, .pooled = panels->hidden, .pooled_side = panels->side};
         return;
-    out->pooled = panels->hidden;
-    if (same_mask(claim, panels->hidden_layer, layer))
-        return;
-    for (size_t i = 0; i < side * side; i++)
-        panels->hidden[i] = all_hidden(panels, &mask, valid, i / side, i % side);
-    panels->hidden_layer = layer;
+    }
+    txd_blank_pooled(out, panels->hidden, panels->side, panels->claim,
+                     &(txd_slice){.layer = layer, .batch = batch});
+    panels->hidden_layer = out->pooled ? layer : -1;
 }
 
 txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t head,

@@ -13,13 +13,15 @@ static const char palette[] =
     "set palette defined (0 '#440154', 1 '#46327e', 2 '#365c8d', 3 '#277f8e', "
     "4 '#1fa187', 5 '#4ac16d', 6 '#a0da39', 7 '#fde725')\n";
 
+enum { FEW_TICS = 110 }; /* a lower bar has numbers at its ends alone */
+
 static const struct {
     const char *ending;
-    double font_scale; /* from pixels to the terminal's unit */
+    double font_scale; /* from pixels to the terminal's unit, as measured */
 } kinds[] = {
     [TXD_IMAGE_PNG] = {".png", 0.75},
     [TXD_IMAGE_SVG] = {".svg", 1.0},
-    [TXD_IMAGE_PDF] = {".pdf", 0.75},
+    [TXD_IMAGE_PDF] = {".pdf", 0.5625},
 };
 
 txd_status txd_image_kind_of(txd_image_kind *out, const char *path)
@@ -117,6 +119,13 @@ void txd_script_scale(txd_text *out, const txd_sheet *sheet, const txd_box *pane
     txd_text_add(out, ":");
     txd_text_add_real(out, high);
     txd_text_add(out, "]\nset format cb '%.3g'\n");
+    if (height < FEW_TICS) {
+        txd_text_add(out, "set cbtics (");
+        txd_text_add_real(out, low);
+        txd_text_add(out, ", ");
+        txd_text_add_real(out, high);
+        txd_text_add(out, ")\n");
+    }
     txd_text_addf(out,
                   "set colorbox vertical user origin %d.0/%d,1-%d.0/%d "
                   "size 14.0/%d,%d.0/%d border\n",
