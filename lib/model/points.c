@@ -6,7 +6,6 @@
  */
 #include "model/points.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,15 +88,18 @@ static void add_pass(struct walk *walk)
 static bool parse_layer(int *layer, const char **rest, const char *name)
 {
     const char *digits = name + strlen(PREFIX);
-    long value = 0;
-    size_t length = strspn(digits, "0123456789");
+    size_t length;
+    int value = 0;
 
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || length == 0 || length > 9 ||
-        digits[length] != '.' || (digits[0] == '0' && length > 1))
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+        return false;
+    length = strspn(digits, "0123456789");
+    if (length == 0 || length > 9 || digits[length] != '.' ||
+        (digits[0] == '0' && length > 1))
         return false;
     for (size_t i = 0; i < length; i++)
         value = value * 10 + (digits[i] - '0');
-    *layer = (int)value;
+    *layer = value;
     *rest = digits + length + 1;
     return true;
 }
