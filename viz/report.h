@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of the HTML report. For the files of this folder only.
+ */
+#ifndef TXD_VIZ_REPORT_H
+#define TXD_VIZ_REPORT_H
+
+#include "viz/figures.h"
+#include "viz/verdicts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_report {
+    txd_text page;
+    const txd_trace *recording;
+    const char *path; /* of the recording, as it was given */
+    txd_claim claim;  /* of the first step; its arena is the report's */
+    txd_verdicts verdicts;
+    txd_status drawn; /* ERR_MISSING once gnuplot or its fonts were not there */
+    char reason[600];
+} txd_report;
+
+/* Title, the sentence that sums the verdicts up, and what was run. */
+void txd_report_header(txd_report *report);
+
+/* Findings, worst first, and the table of laws. */
+void txd_report_verdicts(txd_report *report);
+
+/* The overview, then the maps of the places that findings name. */
+txd_status txd_report_figures(txd_report *report);
+
+/* Mean entropy of the rows, by layer and head. */
+txd_status txd_report_entropy(txd_report *report);
+
+/* The recorded configuration, folded away. */
+void txd_report_config(txd_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pictures of the report: all heads at once, then one map for each place that a
+ * finding names. A picture that cannot be drawn leaves its reason in its place.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viz/html.h"
+#include "viz/report.h"
+
+enum { MOST_FIGURES = 12 };
+
+static void add_failure(txd_report *report)
+{
+    txd_text_add(&report->page, "<p class=\"quiet\">No picture: ");
+    txd_html_add(&report->page, txd_message(), 600);
+    txd_text_add(&report->page, "</p>\n");
+}
+
+/* Draws a site; what was said about it stands in `caption`. */
+static void add_figure(txd_report *report, const txd_figure_request *request,
+                       const char *caption)
+{
+    txd_figure_request actual = *request;
+    txd_text *page = &report->page, picture;
+    const txd_figure *figure = NULL;
+    txd_status status;
+
+    txd_text_init(&picture);
+    txd_text_add(page, "<figure>\n<figcaption>");
+    txd_html_add(page, caption, 600);
+    txd_text_add(page, "</figcaption>\n");
+    status = txd_figure_choose(&figure, &actual, report->recording);
+    if (status == TXD_OK)
+        status = figure->image(&picture, report->recording, &actual);
+    if (status == TXD_OK) {
+        txd_text_add(page, "<img alt=\"");
+        txd_html_add(page, figure->sentence, 200);
+        txd_text_add(page, ": ");
+        txd_html_add(page, caption, 600);
+        txd_text_add(page, "\" src=\"data:image/png;base64,");
+        txd_html_base64(page, picture.data, picture.length);
+        txd_text_add(page, "\">\n");
+    } else {
+        if (status == TXD_ERR_MISSING) {
+            report->drawn = status;
+            snprintf(report->reason, sizeof report->reason, "%s", txd_message());
+        }
+        add_failure(report);
+    }
+    txd_text_add(page, "</figure>\n");
+    txd_text_finish(&picture);
+}
+
+static bool has_entry(const txd_report *report, const char *name)
+{
+    size_t entry;
+
+    return txd_trace_find(report->recording, &entry, name) == TXD_OK;
+}
+
+static bool has_weights(const txd_report *report, int layer)
+{
+    char name[TXD_SITE_BYTES];
+
+    txd_site_of_layer(name, "layers.*.attn.weights", layer);
+    return has_entry(report, name) || has_entry(report, "pooled/max");
+}
+
+static int small(int64_t value)
+{
+    return value < 0 || value > INT_MAX ? -1 : (int)value;
+}
+
+/* The picture that shows a finding: its own site, if that was recorded and has two
+ * axes; else the weights of its layer. False if neither is there. */
+static bool aim(txd_figure_request *out, char site[TXD_SITE_BYTES],
+                const txd_report *report, const txd_finding_row *finding)
+{
+    int layer = small(finding->layer);
+    txd_slice slice;
+
+    *out = (txd_figure_request){.site = site,
+                                .layer = layer,
+                                .head = small(finding->head),
+                                .step = small(finding->step),
+                                .batch = small(finding->batch),
+                                .path = "figure.png"};
+    snprintf(site, TXD_SITE_BYTES, "%s", finding->site);
+    if (strchr(site, '*') == NULL && has_entry(report, site)) {
+        if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
+            return true;
+        out->head = -1;
+        if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
+            return true;
+        out->head = 0;
+        if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
+            return true;
+    }
+    if (layer < 0 || !has_weights(report, layer))
+        return false;
+    txd_site_of_layer(site, "layers.*.attn.weights", layer);
+    out->head = finding->head < 0 ? 0 : small(finding->head);
+    return true;
+}
+
+static bool same_picture(const txd_figure_request *a, const txd_figure_request *b)
+{
+    return strcmp(a->site, b->site) == 0 && a->head == b->head && a->step == b->step &&
+           a->batch == b->batch;
+}
+
+static size_t add_findings(txd_report *report)
+{
+    static const char format[] = "%s: %s";
+    txd_figure_request drawn[MOST_FIGURES];
+    char sites[MOST_FIGURES][TXD_SITE_BYTES], caption[700];
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->verdicts.finding_count && count < MOST_FIGURES &&
+                       report->drawn == TXD_OK;
+         i++) {
+        const txd_finding_row *finding = &report->verdicts.findings[i];
+        bool seen = false;
+
+        if (!aim(&drawn[count], sites[count], report, finding))
+            continue;
+        for (size_t j = 0; j < count; j++)
+            seen |= same_picture(&drawn[j], &drawn[count]);
+        if (seen)
+            continue;
+        snprintf(caption, sizeof caption, format, finding->law, finding->message);
+        add_figure(report, &drawn[count], caption);
+        count++;
+    }
+    return count;
+}
+
+txd_status txd_report_figures(txd_report *report)
+{
+    const txd_figure_request overview = {.site = "layers.*.attn.weights",
+                                         .layer = -1,
+                                         .head = -1,
+                                         .step = -1,
+                                         .batch = -1,
+                                         .scale = TXD_SCALE_LOG,
+                                         .path = "figure.png"};
+    txd_figure_request first = overview;
+    txd_text *page = &report->page;
+
+    txd_text_add(page, "<section>\n<h2>Figures</h2>\n");
+    if (!has_weights(report, 0)) {
+        txd_text_add(page, "<p class=\"quiet\">No attention weights were recorded"
+                           "</p>\n");
+    } else {
+        add_figure(report, &overview,
+                   "Attention weights of all layers and heads at the first step");
+    }
+    if (report->drawn == TXD_OK && add_findings(report) == 0 &&
+        has_weights(report, 0) && report->drawn == TXD_OK) {
+        first.layer = first.head = 0;
+        first.scale = TXD_SCALE_LINEAR;
+        add_figure(report, &first, "Attention weights of layer 0, head 0");
+    }
+    txd_text_add(page, "</section>\n");
+    return txd_text_status(page);
+}
