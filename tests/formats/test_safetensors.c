@@ -156,19 +156,14 @@ END_TEST
 
 START_TEST(a_small_file_is_read_with_its_metadata)
 {
-    const blob *b = make(
-        "{\"__metadata__\": {\"format\": \"pt\"}, " TENSOR(
-            "late", "U8", "[2, 2]",
-            "[8, 12]") ", " F32_PAIR("[0, 8]") ","
-                                               " " TENSOR(
-                                                   "none", "F16", "[0, 7]",
-                                                   "[8, 8]") ", " TENSOR("odd", "I32",
-                                                                         "[]",
-                                                                         "[12, 16]") "}"
-                                                                                     " "
-                                                                                     " "
-                                                                                     " ",
-        16);
+    static const char header[] = "{\"__metadata__\": {\"format\": \"pt\"}, "
+        /* clang-format off */
+        TENSOR("late", "U8", "[2, 2]", "[8, 12]") ", "
+        F32_PAIR("[0, 8]") ", "
+        TENSOR("none", "F16", "[0, 7]", "[8, 8]") ", "
+        TENSOR("odd", "I32", "[]", "[12, 16]") "}   ";
+    /* clang-format on */
+    const blob *b = make(header, 16);
     static const char *const order[] = {"a", "none", "late", "odd"};
     txd_trace *trace = NULL;
     txd_trace_info info;
