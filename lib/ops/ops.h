@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/mask.h"
+#include "ops/registry.h"
 #include "ops/rows.h"
 #include "ops/stats.h"
 

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every operation of every backend against ref64, within derived bounds; and a broken
+ * table, whose every operation must be caught.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "ops/ref.h"
+#include "ops/registry.h"
+#include "suite.h"
+#include "trial.h"
+
+static const char *const op_names[TXD_OP_COUNT] = {
+#define TXD_OP(name, arguments) #name,
+    TXD_OPS(TXD_OP)
+#undef TXD_OP
+};
+
+/* Over all shapes and fills; the first failure in words. */
+static size_t failures_of(const struct txd_ops *ops, const txd_backend *backend,
+                          txd_op op, char *first)
+{
+    size_t failures = 0, compared = 0;
+
+    for (size_t size = 0; size < TRIAL_SIZES; size++)
+        for (int fill = 0; fill < FILLS; fill++) {
+            struct trial trial = {.ops = ops,
+                                  .backend = backend,
+                                  .size = size,
+                                  .fill = (enum fill)fill,
+                                  .ctx = {.threads = 2}};
+
+            trial_run(&trial, op);
+            if (failures == 0 && trial.failures > 0)
+                strcpy(first, trial.first);
+            failures += trial.failures;
+            compared += trial.compared;
+            trial_finish(&trial);
+        }
+    ck_assert_uint_gt(compared, 0);
+    return failures;
+}
+
+START_TEST(every_operation_of_every_backend_is_within_its_bound)
+{
+    for (size_t b = 0; txd_backend_at(b) != NULL; b++) {
+        const txd_backend *backend = txd_backend_at(b);
+
+        if (backend->prepare != NULL)
+            backend->prepare();
+        for (int op = 0; op < TXD_OP_COUNT; op++) {
+            char first[200] = "";
+            size_t failures = failures_of(&backend->ops, backend, (txd_op)op, first);
+
+            ck_assert_msg(failures == 0, "%s: %s: %s", backend->name, op_names[op],
+                          first);
+        }
+    }
+}
+END_TEST
+
+START_TEST(no_entry_of_any_table_is_missing)
+{
+    for (size_t b = 0; txd_backend_at(b) != NULL; b++) {
+        const struct txd_ops *ops = &txd_backend_at(b)->ops;
+
+#define TXD_OP(name, arguments) ck_assert(ops->name != NULL);
+        TXD_OPS(TXD_OP)
+#undef TXD_OP
+    }
+}
+END_TEST
+
+/* Broken operations: each calls the reference and then does one small wrong thing to
+ * what came out. */
+#define BREAK(op, arguments, harm)                                                     \
+    static txd_status broken_##op(txd_ctx *ctx,                                        \
+                                  const struct txd_##arguments##_args *a)              \
+    {                                                                                  \
+        txd_status status = txd_ref32_##op(ctx, a);                                    \
+        harm;                                                                          \
+        return status;                                                                 \
+    }
+
+/* One part in a thousand of the largest element: what scaling a weight does. */
+static void nudge(void *out, size_t count)
+{
+    float *x = out;
+    size_t largest = 0;
+
+    for (size_t i = 1; i < count; i++)
+        if (fabsf(x[i]) > fabsf(x[largest]))
+            largest = i;
+    if (count > 0)
+        x[largest] *= 1.001f;
+}
+
+static void unwritten(void *out, size_t count)
+{
+    if (count > 0)
+        ((float *)out)[count - 1] = NAN;
+}
+
+static void beyond(void *out, size_t count)
+{
+    ((float *)out)[count] = 0;
+}
+
+BREAK(embed, embed, unwritten(a->out, a->rows * a->width))
+BREAK(sinusoid, sinusoid, nudge(a->out, a->rows * a->width))
+BREAK(linear, linear, nudge(a->out, a->rows * a->n))
+BREAK(norm, norm, nudge(a->out, a->rows * a->width))
+BREAK(activate, activate, nudge(a->out, a->count))
+BREAK(multiply, pair, beyond(a->out, a->count))
+BREAK(add, pair, nudge(a->out, a->count))
+BREAK(scale, scale, unwritten(a->out, a->count))
+BREAK(split_heads, heads, nudge(a->out, a->batch * a->length * a->heads * a->width))
+BREAK(merge_heads, heads, beyond(a->out, a->batch * a->length * a->heads * a->width))
+BREAK(rotate, rotate, nudge(a->out, a->batch * a->length * a->heads * a->width))
+BREAK(visible, visible, if (a->rows * a->keys > 0) a->out[0] ^= 1)
+BREAK(scores, scores, nudge(a->out, a->rows * a->stride))
+BREAK(mask, mask, unwritten(a->out, a->rows * a->stride))
+BREAK(softmax, softmax, nudge(a->out, a->rows * a->stride))
+BREAK(rows, rows, if (a->row_count > 0) a->rows[TXD_ROW_ENTROPY] += 1e-3)
+BREAK(mix, mix, nudge(a->out, a->rows * a->width))
+BREAK(loss, loss, ((float *)a->out)[0] *= 1.01f)
+BREAK(stats, stats, a->part->nonfinite += 1)
+
+static const struct txd_ops broken = {
+#define TXD_OP(name, arguments) .name = broken_##name,
+    TXD_OPS(TXD_OP)
+#undef TXD_OP
+};
+
+START_TEST(a_broken_backend_is_caught_at_every_operation)
+{
+    const txd_backend *ref32;
+
+    ck_assert_int_eq(txd_backend_find(&ref32, "ref32"), TXD_OK);
+    for (int op = 0; op < TXD_OP_COUNT; op++) {
+        char first[200] = "";
+
+        ck_assert_msg(failures_of(&broken, ref32, (txd_op)op, first) > 0,
+                      "broken %s was not caught", op_names[op]);
+    }
+}
+END_TEST
+
+/* Power: a weight matrix that is off by one part in a thousand must be seen. */
+START_TEST(a_weight_scaled_by_one_in_a_thousand_is_out_of_bound)
+{
+    enum { ROWS = 8, N = 16, K = 256 };
+    static double x[ROWS * K], w[N * K], out[ROWS * N], scaled[ROWS * N],
+        allowed[ROWS * N];
+    const txd_backend *cpu32;
+    struct txd_linear_args a = {
+        .out = out, .x = x, .weight = w, .rows = ROWS, .n = N, .k = K};
+    txd_ctx ctx = {1};
+    size_t flagged = 0;
+
+    ck_assert_int_eq(txd_backend_find(&cpu32, "cpu32"), TXD_OK);
+    for (size_t i = 0; i < ROWS * K; i++)
+        x[i] = txd_rng_normal(1, i);
+    for (size_t i = 0; i < N * K; i++)
+        w[i] = txd_rng_normal(2, i);
+    ck_assert_int_eq(txd_ref64_linear(&ctx, &a), TXD_OK);
+    txd_bound_linear(allowed, &a, txd_roundoff_of(cpu32));
+    for (size_t i = 0; i < N * K; i++)
+        w[i] *= 1.001;
+    a.out = scaled;
+    ck_assert_int_eq(txd_ref64_linear(&ctx, &a), TXD_OK);
+    for (size_t i = 0; i < ROWS * N; i++)
+        flagged += !(fabs(scaled[i] - out[i]) <= allowed[i]);
+    ck_assert_uint_gt(flagged, ROWS * N / 2);
+}
+END_TEST
+
+START_TEST(from_one_roundoff_per_term_on_there_is_no_bound)
+{
+    ck_assert(isinf(txd_gamma(0x1p24, 0x1p-24)));
+    ck_assert_double_eq(txd_gamma(0, 0x1p-24), 0);
+}
+END_TEST
+
+START_TEST(an_unknown_backend_is_an_error_that_names_the_known_ones)
+{
+    const txd_backend *none = NULL;
+
+    ck_assert_int_eq(txd_backend_find(&none, "cuda99"), TXD_ERR_MISSING);
+    ck_assert_ptr_null(none);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "ref64"));
+}
+END_TEST
+
+TEST_MAIN(every_operation_of_every_backend_is_within_its_bound,
+          no_entry_of_any_table_is_missing,
+          a_broken_backend_is_caught_at_every_operation,
+          a_weight_scaled_by_one_in_a_thousand_is_out_of_bound,
+          from_one_roundoff_per_term_on_there_is_no_bound,
+          an_unknown_backend_is_an_error_that_names_the_known_ones)
