@@ -8,12 +8,26 @@
 
 #include <math.h>
 
+static txd_status fail_field(const void *object, const struct txd_field *field)
+{
+    const void *value = (const char *)object + field->offset;
+
+    if (field->kind == TXD_FIELD_SIZE)
+        return txd_fail(TXD_ERR_CONFIG, "%s.%s is %zu, expected %.0f to %.0f",
+                        field->group, field->name, *(const size_t *)value, field->low,
+                        field->high);
+    if (field->kind == TXD_FIELD_REAL || field->kind == TXD_FIELD_FILL)
+        return txd_fail(TXD_ERR_CONFIG, "%s.%s is %g, expected %g to %g", field->group,
+                        field->name, *(const double *)value, field->low, field->high);
+    return txd_fail(TXD_ERR_CONFIG, "%s.%s is none of its words", field->group,
+                    field->name);
+}
+
 static txd_status check_fields(const void *object, const struct txd_field *fields)
 {
     for (; fields->name; fields++)
         if (!txd_field_valid(object, fields))
-            return txd_fail(TXD_ERR_CONFIG, "%s.%s is missing or out of range",
-                            fields->group, fields->name);
+            return fail_field(object, fields);
     return TXD_OK;
 }
 
