@@ -33,7 +33,7 @@ static unsigned ask(void *self, const txd_site *site)
     if (site->kind != TXD_SITE_VALUE || site->point != TXD_POINT_ATTN_WEIGHTS ||
         !leaks->claimed->layers[site->layer].causal)
         return 0;
-    return TXD_ASK_ROWS | TXD_ASK_VALUE;
+    return TXD_ASK_ROWS;
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
@@ -109,8 +109,6 @@ const txd_check txd_check_causality = {
     .faults =
         (const char *const[]){"mask_missing", "mask_off_by_one", "mask_inverted", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
-                                             {TXD_POINT_COUNT, 0},
-                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .inapplicable = inapplicable,
     .create = create,

@@ -59,7 +59,6 @@ typedef struct txd_check_context {
     txd_dtype dtype;
     double u_store, u_accumulate;
     const txd_run_options *run; /* live: the run it is part of; NULL on a recording */
-    bool is_recording;
 } txd_check_context;
 
 typedef struct txd_check txd_check;

@@ -79,12 +79,6 @@ txd_status txd_choice_make(txd_choice *out, txd_arena *arena)
     return TXD_OK;
 }
 
-/* Statistics instead of the values that they sum up. */
-static unsigned cheapest(unsigned bits)
-{
-    return bits & TXD_ASK_STATS ? bits & ~(unsigned)TXD_ASK_VALUE : bits;
-}
-
 unsigned txd_choice_allows(const txd_choice *choice, const txd_site *site,
                            unsigned bits)
 {
@@ -94,7 +88,7 @@ unsigned txd_choice_allows(const txd_choice *choice, const txd_site *site,
         return bits;
     for (; n && !is_stop(n); n++) {
         if (n->point == TXD_POINT_COUNT)
-            return cheapest(bits & offered(choice, site->point, site->layer));
+            return bits & offered(choice, site->point, site->layer);
         if (n->point == site->point)
             return bits & n->ask;
     }

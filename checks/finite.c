@@ -23,9 +23,7 @@ typedef struct empty_row {
 } empty_row;
 
 typedef struct state {
-    bool is_recording;
     txd_nonfinite origin;
-    txd_nonfinite scanned[TXD_POINT_COUNT]; /* sites that have values only */
     txd_nonfinite parameters[PARAMETERS_KEPT];
     size_t parameter_count; /* not finite, kept or not */
     char last[96];          /* the farthest site in the step of the origin */
@@ -37,9 +35,9 @@ typedef struct state {
 
 static unsigned ask(void *self, const txd_site *site)
 {
-    const state *s = self;
-    unsigned bits = s->is_recording ? TXD_ASK_STATS | TXD_ASK_VALUE : TXD_ASK_STATS;
+    unsigned bits = TXD_ASK_STATS;
 
+    (void)self;
     if (site->kind == TXD_SITE_PARAMETER)
         return TXD_ASK_STATS;
     if (txd_point_get(site->point)->place == TXD_PLACE_INPUT)
@@ -73,8 +71,6 @@ static void note_value(state *s, const txd_nonfinite *site)
 
 static void end_site(state *s, const txd_nonfinite *site)
 {
-    if (!site->name[0])
-        return; /* neither statistics nor values of it are there */
     s->sites++;
     s->values += (uint64_t)site->of;
     if (site->count == 0)
@@ -90,12 +86,11 @@ static void end_site(state *s, const txd_nonfinite *site)
 
 static void look_for_empty_rows(state *s, const txd_block *block)
 {
-    double computed[TXD_ROW_COUNT];
     txd_law_row row;
 
     for (size_t i = 0; i < txd_law_rows(block) && !s->empty.is_set; i++)
-        if (txd_law_row_get(&row, computed, block, i) &&
-            row.column[TXD_ROW_MAX] == -INFINITY && row.column[TXD_ROW_SEEN] > 0)
+        if (txd_law_row_get(&row, block, i) && row.column[TXD_ROW_MAX] == -INFINITY &&
+            row.column[TXD_ROW_SEEN] > 0)
             s->empty =
                 (empty_row){true,     block->site->step, block->site->layer,
                             row.head, row.query,         row.column[TXD_ROW_SEEN]};
@@ -104,22 +99,15 @@ static void look_for_empty_rows(state *s, const txd_block *block)
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
-    txd_nonfinite site = {0}, *scanned = &site;
+    txd_nonfinite site;
 
     (void)slot;
-    if (block->site->kind == TXD_SITE_VALUE) {
-        scanned = &s->scanned[block->site->point];
-        if (block->rows && block->site->point == TXD_POINT_ATTN_WEIGHTS)
-            look_for_empty_rows(s, block);
-        if (s->is_recording && !block->stats && block->value.data)
-            txd_nonfinite_of_values(scanned, block);
+    if (block->rows && block->site->point == TXD_POINT_ATTN_WEIGHTS)
+        look_for_empty_rows(s, block);
+    if (block->stats) {
+        txd_nonfinite_read(&site, block);
+        end_site(s, &site);
     }
-    if (!block->last)
-        return TXD_OK;
-    if (block->stats)
-        txd_nonfinite_of_stats(scanned, block);
-    end_site(s, scanned);
-    *scanned = (txd_nonfinite){0};
     return TXD_OK;
 }
 
@@ -219,9 +207,9 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 {
     state *s = calloc(1, sizeof *s);
 
+    (void)context;
     if (!s)
         return txd_fail(TXD_ERR_MEMORY, "finite: no memory");
-    s->is_recording = context->is_recording;
     *tap = (txd_tap){.name = "finite", .self = s, .ask = ask, .merge = merge};
     *out = s;
     return TXD_OK;
@@ -239,9 +227,8 @@ const txd_check txd_check_finite = {
     .look_next = "the operands of the named site; the sites after it only inherit",
     .unit = "values",
     .faults = (const char *const[]){"nan_in_weights", NULL},
-    .needs =
-        (const struct txd_check_need[]){
-            {TXD_POINT_COUNT, TXD_ASK_STATS | TXD_ASK_VALUE}, {TXD_POINT_COUNT, 1}},
+    .needs = (const struct txd_check_need[]){{TXD_POINT_COUNT, TXD_ASK_STATS},
+                                             {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,
     .destroy = free,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the law `finite` keeps of a site, and counting where statistics are lacking.
- * For the files of this folder only.
+ * What the law `finite` keeps of a site. For the files of this folder only.
  */
 #ifndef TXD_CHECKS_FINITE_H
 #define TXD_CHECKS_FINITE_H
@@ -26,13 +25,8 @@ typedef struct txd_nonfinite {
     size_t dims[TXD_MAX_RANK];
 } txd_nonfinite;
 
-/* From the statistics of the block, if it has any. */
-void txd_nonfinite_of_stats(txd_nonfinite *out, const txd_block *block);
-
-/* From the values of this block, added to what earlier blocks of the site gave: padded
- * tokens, cells that the claimed mask hides, and losses that have no next token are
- * left out, as the statistics do. */
-void txd_nonfinite_of_values(txd_nonfinite *out, const txd_block *block);
+/* From the statistics of the block, which it has. */
+void txd_nonfinite_read(txd_nonfinite *out, const txd_block *block);
 
 /* "head 5, query 3, key 0"; and the place for a finding. */
 void txd_nonfinite_where(char *text, size_t bytes, const txd_nonfinite *site);

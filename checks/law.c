@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the laws share. The row statistics that a recording lacks are computed here from
- * the recorded weights by the claimed mask, so that a recording of the weights alone
- * can be judged.
+ * What the laws share: bounds, the order of "worse", rows of attention, and the words
+ * of findings.
  */
 #include "checks/law.h"
 
@@ -29,59 +28,12 @@ double txd_law_ratio(double measured, double allowed)
 
 size_t txd_law_rows(const txd_block *block)
 {
-    return block->value.dims[0] * block->value.dims[1] * block->value.dims[2];
+    const size_t *dims = block->value.dims;
+
+    return block->rows ? dims[0] * dims[1] * dims[2] : 0;
 }
 
-/* Raises a maximum of |weight| and remembers its key; a NaN beats every number. */
-static void raise(double *max, double *key, double size, size_t place)
-{
-    if (txd_law_is_worse(size, *max)) {
-        *max = size;
-        *key = (double)place;
-    }
-}
-
-static void add_hidden(double *row, double size, size_t key, txd_hidden reason)
-{
-    row[TXD_ROW_HIDDEN_SUM] += size;
-    raise(&row[TXD_ROW_HIDDEN_MAX], &row[TXD_ROW_HIDDEN_KEY], size, key);
-    if (reason == TXD_HIDDEN_FUTURE) {
-        row[TXD_ROW_FUTURE_COUNT]++;
-        raise(&row[TXD_ROW_FUTURE_MAX], &row[TXD_ROW_FUTURE_KEY], size, key);
-    } else if (reason == TXD_HIDDEN_PADDING) {
-        row[TXD_ROW_PADDING_COUNT]++;
-        raise(&row[TXD_ROW_PADDING_MAX], &row[TXD_ROW_PADDING_KEY], size, key);
-    }
-}
-
-/* The columns that laws read. Where hidden cells are never computed, a stored 0 is no
- * evidence and is not counted. */
-static void compute_row(double *row, const txd_block *block, const txd_law_row *at,
-                        size_t i)
-{
-    const txd_layer_config *layer = &block->pass->claimed->layers[block->site->layer];
-    txd_mask_view mask = txd_mask_of(layer, block->pass->inputs, at->batch);
-    bool has_hidden = block->pass->claimed->evaluate_hidden != TXD_HIDDEN_NEVER;
-    size_t keys = block->value.dims[3], first = block->start[3];
-
-    for (int c = 0; c < TXD_ROW_COUNT; c++)
-        row[c] = txd_row_get((txd_row)c)->is_key ? -1 : 0;
-    row[TXD_ROW_MAX] = row[TXD_ROW_LSE] = NAN;
-    for (size_t j = 0; j < keys; j++) {
-        double weight = txd_tensor_get(&block->value, i * keys + j);
-        txd_hidden hidden = txd_mask_hides(&mask, at->query, first + j);
-
-        row[TXD_ROW_SUM] += weight;
-        row[TXD_ROW_NONFINITE] += isfinite(weight) ? 0 : 1;
-        if (hidden != TXD_SEEN && (has_hidden || weight != 0))
-            add_hidden(row, fabs(weight), first + j, hidden);
-    }
-    for (size_t j = 0; j < block->pass->inputs->length; j++)
-        row[TXD_ROW_SEEN] += txd_mask_hides(&mask, at->query, j) == TXD_SEEN;
-}
-
-bool txd_law_row_get(txd_law_row *out, double computed[TXD_ROW_COUNT],
-                     const txd_block *block, size_t i)
+bool txd_law_row_get(txd_law_row *out, const txd_block *block, size_t i)
 {
     const txd_inputs *inputs = block->pass->inputs;
     size_t rows = block->value.dims[2], heads = block->value.dims[1];
@@ -89,14 +41,8 @@ bool txd_law_row_get(txd_law_row *out, double computed[TXD_ROW_COUNT],
     out->query = block->start[2] + i % rows;
     out->head = block->start[1] + i / rows % heads;
     out->batch = block->start[0] + i / rows / heads;
-    if (!inputs->valid[out->batch * inputs->length + out->query])
-        return false;
-    out->column = computed;
-    if (block->rows)
-        out->column = block->rows + i * TXD_ROW_COUNT;
-    else
-        compute_row(computed, block, out, i);
-    return true;
+    out->column = block->rows + i * TXD_ROW_COUNT;
+    return inputs->valid[out->batch * inputs->length + out->query] != 0;
 }
 
 txd_finding txd_law_finding(txd_point point, int layer, const txd_law_place *place)

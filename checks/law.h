@@ -61,12 +61,10 @@ typedef struct txd_law_row {
     const double *column; /* TXD_ROW_COUNT */
 } txd_law_row;
 
-/* Rows of attention in a block of attn.weights. */
+/* Rows of attention in a block of attn.weights; 0 without row statistics. */
 size_t txd_law_rows(const txd_block *block);
-/* The i-th of them. False if its query is padding, which is never judged. Without row
- * statistics they are computed from the weights into `computed` (max and lse: NaN). */
-bool txd_law_row_get(txd_law_row *out, double computed[TXD_ROW_COUNT],
-                     const txd_block *block, size_t i);
+/* The i-th of them. False if its query is padding, which is never judged. */
+bool txd_law_row_get(txd_law_row *out, const txd_block *block, size_t i);
 
 /* Where something was seen; -1 where a coordinate does not apply. */
 typedef struct txd_law_place {

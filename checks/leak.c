@@ -142,13 +142,12 @@ static void add_row(txd_leaks *leaks, const txd_block *block, const txd_law_row 
 
 txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block)
 {
-    double computed[TXD_ROW_COUNT];
     txd_law_row row;
 
     TXD_TRY(count_step(leaks, block));
     leaks->batches = block->pass->inputs->batch;
     for (size_t i = 0; i < txd_law_rows(block); i++)
-        if (txd_law_row_get(&row, computed, block, i))
+        if (txd_law_row_get(&row, block, i))
             add_row(leaks, block, &row);
     return TXD_OK;
 }

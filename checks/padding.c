@@ -22,7 +22,7 @@ static unsigned ask(void *self, const txd_site *site)
     (void)self;
     if (site->kind != TXD_SITE_VALUE || site->point != TXD_POINT_ATTN_WEIGHTS)
         return 0;
-    return TXD_ASK_ROWS | TXD_ASK_VALUE;
+    return TXD_ASK_ROWS;
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
@@ -88,8 +88,6 @@ const txd_check txd_check_padding = {
     .unit = "cells",
     .faults = (const char *const[]){"padding_ignored", "mask_inverted", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
-                                             {TXD_POINT_COUNT, 0},
-                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

@@ -36,8 +36,7 @@ static txd_status judge(txd_checks **out, const txd_trace *recording,
 {
     const char *config = txd_trace_meta(recording, "config");
     const char *dtype = txd_trace_meta(recording, "dtype");
-    txd_check_context context = {.claimed = txd_replay_config(replay),
-                                 .is_recording = true};
+    txd_check_context context = {.claimed = txd_replay_config(replay)};
     txd_setting *recorded = NULL;
     txd_arena *arena;
     txd_status status;

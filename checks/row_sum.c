@@ -37,7 +37,7 @@ static unsigned ask(void *self, const txd_site *site)
     (void)self;
     if (site->kind != TXD_SITE_VALUE || site->point != TXD_POINT_ATTN_WEIGHTS)
         return 0;
-    return TXD_ASK_ROWS | TXD_ASK_VALUE;
+    return TXD_ASK_ROWS;
 }
 
 static double allowed_for(const state *s, const txd_pass *pass, double keys)
@@ -91,13 +91,12 @@ static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
-    double computed[TXD_ROW_COUNT];
     txd_law_row row;
 
     (void)slot;
     s->batches = block->pass->inputs->batch;
     for (size_t i = 0; i < txd_law_rows(block); i++)
-        if (txd_law_row_get(&row, computed, block, i))
+        if (txd_law_row_get(&row, block, i))
             judge_row(s, block, &row);
     return TXD_OK;
 }
@@ -196,8 +195,6 @@ const txd_check txd_check_row_sum = {
     .faults = (const char *const[]){"mask_after_softmax", "fully_masked_row", NULL},
     .keys = txd_keys_row_sum,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
-                                             {TXD_POINT_COUNT, 0},
-                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

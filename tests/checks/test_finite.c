@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The law finite on hand-made passes: where a value stops being finite, and why.
+ */
+#include "driver.h"
+
+#include <math.h>
+#include <string.h>
+
+static const txd_point order[] = {
+    TXD_POINT_RESID_PRE,   TXD_POINT_NORM1_OUT,    TXD_POINT_ATTN_Q,
+    TXD_POINT_ATTN_MASKED, TXD_POINT_ATTN_WEIGHTS, TXD_POINT_ATTN_OUT,
+    TXD_POINT_RESID_POST,
+};
+
+enum { POINTS = sizeof order / sizeof *order };
+
+/* A pass whose values are finite except that from `point` of `layer` on, element
+ * `index` is `value`. */
+static const txd_result *run(driver *d, int layer, txd_point point, size_t index,
+                             double value)
+{
+    bool is_reached = false;
+
+    driver_start(d, "finite");
+    for (int l = 0; l < LAYERS; l++)
+        for (int i = 0; i < POINTS; i++) {
+            double *data = driver_random(d, order[i], 3);
+
+            is_reached |= l == layer && order[i] == point;
+            if (is_reached)
+                data[l == layer && order[i] == point ? index : 0] = value;
+            driver_offer(d, order[i], l, data);
+        }
+    return driver_result(d);
+}
+
+START_TEST(finite_values_pass_and_are_counted)
+{
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    r = run(&d, -1, TXD_POINT_COUNT, 0, 0);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
+    ck_assert_uint_ge(r->evaluated, LAYERS * LENGTH * HEADS * WIDTH);
+    driver_finish(&d);
+}
+END_TEST
+
+START_TEST(the_origin_is_named_in_the_first_the_middle_and_the_last_layer)
+{
+    for (int layer = 0; layer < LAYERS; layer++) {
+        driver d;
+        const txd_result *r;
+        char site[64];
+
+        driver_init(&d);
+        r = run(&d, layer, TXD_POINT_ATTN_OUT, 5 * HEADS * WIDTH + 3, NAN);
+        txd_point_name(site, sizeof site, TXD_POINT_ATTN_OUT, layer);
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+        ck_assert_uint_eq(r->finding_count, 1);
+        ck_assert_str_eq(r->findings[0].site, site);
+        ck_assert_int_eq(r->findings[0].layer, layer);
+        ck_assert_int_eq(r->findings[0].query, 5);
+        ck_assert_ptr_nonnull(
+            strstr(r->findings[0].message, "NaN at token 5, element 3"));
+        ck_assert_ptr_nonnull(strstr(r->findings[0].message, "made here"));
+        ck_assert_ptr_nonnull(
+            strstr(r->findings[0].message, "spreads to layers.2.resid.post"));
+        driver_finish(&d);
+    }
+}
+END_TEST
+
+START_TEST(an_infinity_after_finite_values_is_an_overflow)
+{
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    r = run(&d, 1, TXD_POINT_ATTN_Q, 0, -INFINITY);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_str_eq(r->findings[0].site, "layers.1.attn.q");
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "overflow"));
+    driver_finish(&d);
+}
+END_TEST
+
+START_TEST(a_parameter_that_is_not_finite_is_named_as_the_cause)
+{
+    driver d;
+    const txd_result *r;
+    double weight[6] = {1, 2, 3, 4, NAN, 6}, fine[2] = {1, 2};
+    double *out;
+
+    driver_init(&d);
+    driver_start(&d, "finite");
+    driver_offer_parameter(&d, "layers.0.attn.o.weight", 0, fine, 1, 2);
+    driver_offer_parameter(&d, "layers.1.attn.q.weight", 1, weight, 2, 3);
+    out = driver_random(&d, TXD_POINT_ATTN_Q, 1);
+    out[4] = NAN;
+    driver_offer(&d, TXD_POINT_ATTN_Q, 1, out);
+    r = driver_result(&d);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_uint_eq(r->finding_count, 2);
+    ck_assert_str_eq(r->findings[0].site, "layers.1.attn.q.weight");
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "NaN at row 1, column 1"));
+    ck_assert_str_eq(r->findings[1].site, "layers.1.attn.q");
+    ck_assert_ptr_nonnull(strstr(r->findings[1].message,
+                                 "the parameter layers.1.attn.q.weight holds NaN"));
+    driver_finish(&d);
+}
+END_TEST
+
+START_TEST(a_parameter_alone_that_is_not_finite_fails)
+{
+    driver d;
+    double weight[2] = {1, INFINITY};
+
+    driver_init(&d);
+    driver_start(&d, "finite");
+    driver_offer_parameter(&d, "head.weight", -1, weight, 1, 2);
+    ck_assert_int_eq(driver_result(&d)->verdict, TXD_VERDICT_FAIL);
+    driver_finish(&d);
+}
+END_TEST
+
+START_TEST(nan_of_padded_tokens_is_not_counted)
+{
+    const int lengths[1] = {5};
+    driver d;
+    const txd_result *r;
+    double *data;
+
+    driver_init(&d);
+    driver_inputs(&d, 1, lengths, false);
+    driver_start(&d, "finite");
+    data = driver_random(&d, TXD_POINT_ATTN_OUT, 1);
+    data[6 * HEADS * WIDTH] = NAN;
+    driver_offer(&d, TXD_POINT_ATTN_OUT, 0, data);
+    r = driver_result(&d);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
+    ck_assert_uint_eq(r->evaluated, 5 * HEADS * WIDTH);
+    driver_finish(&d);
+}
+END_TEST
+
+START_TEST(the_first_step_that_breaks_is_the_origin)
+{
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    driver_start(&d, "finite");
+    for (d.pass.step = 0; d.pass.step < 4; d.pass.step++) {
+        double *data = driver_random(&d, TXD_POINT_ATTN_OUT, 1);
+
+        data[0] = d.pass.step >= 2 ? NAN : 0;
+        driver_offer(&d, TXD_POINT_ATTN_OUT, 1, data);
+    }
+    r = driver_result(&d);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_int_eq(r->findings[0].step, 2);
+    ck_assert_uint_eq(r->finding_total, 2);
+    driver_finish(&d);
+}
+END_TEST
+
+TEST_MAIN(finite_values_pass_and_are_counted,
+          the_origin_is_named_in_the_first_the_middle_and_the_last_layer,
+          an_infinity_after_finite_values_is_an_overflow,
+          a_parameter_that_is_not_finite_is_named_as_the_cause,
+          a_parameter_alone_that_is_not_finite_fails,
+          nan_of_padded_tokens_is_not_counted, the_first_step_that_breaks_is_the_origin)
