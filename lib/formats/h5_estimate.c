@@ -15,9 +15,9 @@
 /* A group with its name index: header, B-tree node, symbol table node, local heap. */
 #define GROUP_BYTES (40 + 544 + 328 + 120)
 /* Messages of a dataset's header besides attributes: extent, type, fill, layout. */
-#define DATASET_MESSAGES 140
+#define DATASET_MESSAGES 100
 /* Header of an attribute with its type and extent, without name and value. */
-#define ATTRIBUTE_BYTES 56
+#define ATTRIBUTE_BYTES 40
 
 /* Nodes have their full size from the first chunk on. */
 static size_t index_bytes(const txd_h5_plan *plan)
@@ -69,9 +69,9 @@ size_t txd_recording_estimate(const txd_dataset_spec *spec)
     } else if (txd_size_mul(&data, chunks, plan.chunk_bytes) != TXD_OK ||
                txd_size_add(&data, data, plan.parts * index_bytes(&plan)) != TXD_OK)
         return SIZE_MAX;
-    /* The group "full" lies in is the dataset's own. */
-    if (strncmp(spec->path, "value/", 6) == 0)
-        data += GROUP_BYTES;
+    /* The group that "full" lies in is its own, and those above it are shared. */
+    if (strncmp(spec->path, "value/", strlen("value/")) == 0)
+        data += 2 * GROUP_BYTES;
     if (txd_size_add(&data, data, plan.parts * description_bytes(spec, &plan)) !=
         TXD_OK)
         return SIZE_MAX;
@@ -80,6 +80,6 @@ size_t txd_recording_estimate(const txd_dataset_spec *spec)
 
 size_t txd_recording_estimate_empty(void)
 {
-    /* Superblock, the root with its attributes, the usual groups and scales. */
-    return 100 + 14 * GROUP_BYTES + 8 * 700 + 12 * 100 + 4096;
+    /* Superblock; the groups, scales and texts that every run makes. */
+    return 100 + 7 * GROUP_BYTES + 7 * 600 + 4096;
 }

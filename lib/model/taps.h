@@ -9,7 +9,7 @@
  * still give the same result for any number of threads: `reduce` runs on worker
  * threads, is pure, and writes only its slot; `merge` runs on the calling thread, in
  * index order. The same taps are fed by a live pass (model/run.h) and by a recording
- * (model/replay.h).
+ * (formats/replay.h).
  */
 #ifndef TXD_MODEL_TAPS_H
 #define TXD_MODEL_TAPS_H

@@ -2,10 +2,11 @@
  *
  * Feeds taps from a recording as a live pass would: the same sites, in order of
  * execution, with whatever the recording has of each (values, row statistics,
- * statistics). What was not recorded is left NULL in the block, or not offered.
+ * statistics). What was not recorded is left NULL in the block, or not offered; what
+ * follows from recorded values (statistics, row statistics) is computed from them.
  */
-#ifndef TXD_MODEL_REPLAY_H
-#define TXD_MODEL_REPLAY_H
+#ifndef TXD_FORMATS_REPLAY_H
+#define TXD_FORMATS_REPLAY_H
 
 #include "base/trace.h"
 #include "model/taps.h"

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A replay: what a recording can answer. The attribute `record` says which layers,
+ * heads and steps the probes were told to record: the others hold the fill value,
+ * which must not be taken for what the model did.
+ */
+#include "formats/replay_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+txd_status txd_replay_create(txd_replay **out, const txd_trace *recording)
+{
+    txd_replay *replay = calloc(1, sizeof *replay);
+    txd_status status;
+
+    if (!replay)
+        return txd_fail(TXD_ERR_MEMORY, "out of memory: a replay");
+    replay->trace = recording;
+    status = txd_arena_create(&replay->arena);
+    if (status == TXD_OK)
+        status = txd_replay_index(replay);
+    if (status == TXD_OK)
+        *out = replay;
+    else
+        txd_replay_destroy(replay);
+    return status;
+}
+
+void txd_replay_destroy(txd_replay *replay)
+{
+    if (!replay)
+        return;
+    txd_arena_destroy(replay->arena);
+    free(replay);
+}
+
+const txd_config *txd_replay_config(const txd_replay *replay)
+{
+    return &replay->config;
+}
+
+size_t txd_replay_steps(const txd_replay *replay)
+{
+    return replay->steps;
+}
+
+size_t txd_replay_stop_of(const txd_replay *replay, txd_point point, int layer)
+{
+    size_t layers = replay->config.n_layers + 1;
+
+    if ((unsigned)point >= TXD_POINT_COUNT || layer < -1 ||
+        (size_t)(layer + 1) >= layers)
+        return TXD_REPLAY_NONE;
+    return replay->stop_of[(size_t)point * layers + (size_t)(layer + 1)];
+}
+
+static bool heads_fit(const txd_range *heads, int head)
+{
+    if (head == TXD_REPLAY_ANY_HEAD || heads->count == 0)
+        return true;
+    return head >= 0 && txd_range_has(heads, (size_t)head);
+}
+
+bool txd_replay_recorded(const txd_replay *replay, const char *probe,
+                         const txd_site *site, int step, int head)
+{
+    if (!replay->uses)
+        return true;
+    for (size_t i = 0; i < replay->use_count; i++) {
+        const txd_replay_use *use = &replay->uses[i];
+
+        if (strcmp(use->probe, probe) == 0 && txd_glob_list(use->points, site->name) &&
+            (site->layer < 0 || txd_range_has(&use->layers, (size_t)site->layer)) &&
+            (step < 0 || txd_range_has(&use->steps, (size_t)step)) &&
+            heads_fit(&use->heads, head))
+            return true;
+    }
+    return false;
+}
+
+unsigned txd_replay_offers(const txd_replay *replay, txd_point point, int layer)
+{
+    size_t at = txd_replay_stop_of(replay, point, layer);
+    const txd_replay_stop *stop;
+    unsigned offers = 0;
+
+    if (at == TXD_REPLAY_NONE)
+        return 0;
+    stop = &replay->stops[at];
+    if (txd_point_get(point)->place == TXD_PLACE_INPUT)
+        return TXD_ASK_VALUE | TXD_ASK_STATS;
+    if (stop->value != TXD_REPLAY_NONE)
+        offers |= TXD_ASK_VALUE | TXD_ASK_STATS;
+    if (stop->stats != TXD_REPLAY_NONE)
+        offers |= TXD_ASK_STATS;
+    if (point != TXD_POINT_ATTN_WEIGHTS)
+        return offers;
+    if (stop->value != TXD_REPLAY_NONE ||
+        (replay->has_rows &&
+         txd_replay_recorded(replay, "rows", &stop->site, -1, TXD_REPLAY_ANY_HEAD)))
+        offers |= TXD_ASK_ROWS;
+    return offers;
+}
+
+unsigned txd_replay_offers_parameters(const txd_replay *replay)
+{
+    return replay->params == TXD_REPLAY_NONE ? 0 : TXD_ASK_STATS;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One pass over a recording: every step, every stop in the order of execution, every
+ * tap asked and fed as a live pass does it. One thread: reading the file dominates.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/replay_internal.h"
+
+#define READS ((unsigned)(TXD_ASK_VALUE | TXD_ASK_ROWS | TXD_ASK_STATS))
+
+txd_status txd_replay_reserve(txd_replay_buffer *buffer, size_t count, size_t size)
+{
+    size_t bytes;
+    void *grown;
+
+    TXD_TRY(txd_size_mul(&bytes, count ? count : 1, size));
+    if (bytes <= buffer->bytes)
+        return TXD_OK;
+    grown = realloc(buffer->data, bytes);
+    if (!grown)
+        return txd_fail(TXD_ERR_MEMORY, "out of memory: %zu bytes of a recorded value",
+                        bytes);
+    buffer->data = grown;
+    buffer->bytes = bytes;
+    return TXD_OK;
+}
+
+unsigned txd_feed_wants(const txd_feed *feed, size_t stop)
+{
+    const unsigned *asks = feed->asks + stop * feed->count;
+    unsigned wants = 0;
+
+    for (size_t t = 0; t < feed->count; t++)
+        wants |= asks[t];
+    return wants & READS;
+}
+
+static txd_status nothing_earlier(txd_tensor *out, const txd_block *block,
+                                  txd_point point)
+{
+    (void)out;
+    return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
+                    txd_point_get(point)->name, block->site->name);
+}
+
+txd_block txd_feed_block(const txd_feed *feed, size_t stop)
+{
+    const txd_site *site = &feed->replay->stops[stop].site;
+    txd_block block = {.site = site, .pass = &feed->pass, .earlier = nothing_earlier};
+    bool input = txd_point_get(site->point)->place == TXD_PLACE_INPUT;
+
+    block.value.rank = txd_point_dims(block.dims, &feed->replay->config, site->point,
+                                      feed->inputs.batch, feed->inputs.length);
+    memcpy(block.value.dims, block.dims, sizeof block.dims);
+    block.value.dtype = input ? TXD_I32 : feed->pass.dtype;
+    return block;
+}
+
+txd_status txd_feed_read(txd_feed *feed, const unsigned *asks, unsigned offers,
+                         const txd_block *block)
+{
+    for (size_t t = 0; t < feed->count; t++) {
+        const txd_tap *tap = feed->taps[t];
+        void *slot = feed->slot.data;
+
+        if (!(asks[t] & offers & READS))
+            continue;
+        if (tap->reduce && tap->slot_bytes > 0) {
+            memset(slot, 0, tap->slot_bytes);
+            tap->reduce(slot, tap->self, block);
+        } else {
+            slot = NULL;
+        }
+        if (tap->merge)
+            TXD_TRY(tap->merge(tap->self, block, slot));
+    }
+    return TXD_OK;
+}
+
+static unsigned ask_tap(const txd_tap *tap, const txd_site *site)
+{
+    return tap->ask ? tap->ask(tap->self, site) : 0;
+}
+
+static void ask_all(txd_feed *feed, int step)
+{
+    for (size_t i = 0; i < feed->replay->stop_count; i++) {
+        txd_replay_stop *stop = &feed->replay->stops[i];
+
+        stop->site.step = step;
+        for (size_t t = 0; t < feed->count; t++)
+            feed->asks[i * feed->count + t] = ask_tap(feed->taps[t], &stop->site);
+    }
+}
+
+/* "layers.3.attn.q.weight" is of layer 3. */
+static int layer_of(const char *name)
+{
+    return strncmp(name, "layers.", 7) == 0 ? atoi(name + 7) : -1;
+}
+
+static txd_status offer_parameter(txd_feed *feed, size_t i, const double *stats)
+{
+    const char *name = feed->replay->param_names[i];
+    txd_site site = {.kind = TXD_SITE_PARAMETER,
+                     .point = TXD_POINT_COUNT,
+                     .layer = layer_of(name),
+                     .index = i,
+                     .name = name};
+    txd_block block = {.site = &site,
+                       .pass = &feed->pass,
+                       .last = true,
+                       .stats = stats,
+                       .earlier = nothing_earlier};
+
+    /* The shape is not recorded: as many elements as were counted. */
+    block.value.dtype = feed->pass.dtype;
+    block.value.rank = 1;
+    if (stats[TXD_STAT_COUNT] >= 0 && stats[TXD_STAT_COUNT] < 0x1p53)
+        block.value.dims[0] = block.dims[0] = (size_t)stats[TXD_STAT_COUNT];
+    for (size_t t = 0; t < feed->count; t++)
+        feed->param_asks[t] = ask_tap(feed->taps[t], &site);
+    return txd_feed_read(feed, feed->param_asks, TXD_ASK_STATS, &block);
+}
+
+static txd_status offer_parameters(txd_feed *feed)
+{
+    const txd_replay *replay = feed->replay;
+    txd_trace_info info;
+
+    if (replay->params == TXD_REPLAY_NONE)
+        return TXD_OK;
+    TXD_TRY(txd_trace_get(replay->trace, &info, replay->params));
+    if (info.rank == 3 && info.dims[0] == 0)
+        return TXD_OK;
+    for (size_t i = 0; i < replay->param_count; i++) {
+        const size_t start[3] = {info.rank == 3 ? 0 : i, info.rank == 3 ? i : 0, 0};
+        const size_t count[3] = {1, info.rank == 3 ? 1 : TXD_STAT_COUNT_OF,
+                                 TXD_STAT_COUNT_OF};
+        double stats[TXD_STAT_COUNT_OF];
+
+        TXD_TRY(txd_trace_read(replay->trace, stats, replay->params, start, count,
+                               TXD_F64));
+        /* A parameter that was left out has no count. */
+        if (stats[TXD_STAT_COUNT] >= 0)
+            TXD_TRY(offer_parameter(feed, i, stats));
+    }
+    return TXD_OK;
+}
+
+static txd_status offer_stop(txd_feed *feed, size_t i)
+{
+    const txd_site *site = &feed->replay->stops[i].site;
+
+    if (site->point == TXD_POINT_ATTN_SCORES)
+        return txd_feed_attention(feed, site->layer);
+    switch (txd_point_get(site->point)->place) {
+    case TXD_PLACE_TILE:
+        return TXD_OK; /* with the scores, tile by tile */
+    case TXD_PLACE_ROWS:
+        return txd_feed_logits(feed, i);
+    default:
+        return txd_feed_whole(feed, i);
+    }
+}
+
+static txd_status feed_step(txd_feed *feed, int step)
+{
+    int layer = -2;
+
+    TXD_TRY(txd_feed_inputs(feed, step));
+    feed->rows_layer = -1;
+    if (step == 0)
+        TXD_TRY(offer_parameters(feed));
+    ask_all(feed, step);
+    for (size_t i = 0; i < feed->replay->stop_count; i++) {
+        int now = feed->replay->stops[i].site.layer;
+
+        if (now != layer)
+            memset(feed->loaded, 0, sizeof feed->loaded);
+        layer = now;
+        TXD_TRY(offer_stop(feed, i));
+    }
+    for (size_t t = 0; t < feed->count; t++)
+        if (feed->taps[t]->step_end)
+            TXD_TRY(feed->taps[t]->step_end(feed->taps[t]->self, &feed->pass));
+    return TXD_OK;
+}
+
+static txd_status start(txd_feed *feed)
+{
+    size_t asks, bytes = 1;
+
+    TXD_TRY(txd_arena_create(&feed->arena));
+    TXD_TRY(txd_size_mul(&asks, feed->replay->stop_count, feed->count));
+    feed->asks = calloc(asks + 1, sizeof *feed->asks);
+    feed->param_asks = calloc(feed->count + 1, sizeof *feed->param_asks);
+    if (!feed->asks || !feed->param_asks)
+        return txd_fail(TXD_ERR_MEMORY, "out of memory: a replay");
+    for (size_t t = 0; t < feed->count; t++)
+        bytes = feed->taps[t]->slot_bytes > bytes ? feed->taps[t]->slot_bytes : bytes;
+    return txd_replay_reserve(&feed->slot, bytes, 1);
+}
+
+static void finish(txd_feed *feed)
+{
+    for (int i = 0; i < TXD_POINT_COUNT; i++)
+        free(feed->value[i].data);
+    for (int i = 0; i < 3; i++)
+        free(feed->tile[i].data);
+    free(feed->part.data);
+    free(feed->rows.data);
+    free(feed->computed.data);
+    free(feed->marks.data);
+    free(feed->padded.data);
+    free(feed->slot.data);
+    free(feed->asks);
+    free(feed->param_asks);
+    txd_arena_destroy(feed->arena);
+}
+
+txd_status txd_replay_feed(txd_replay *replay, txd_tap *const *taps, size_t count)
+{
+    txd_feed feed = {.replay = replay, .taps = taps, .count = count};
+    txd_status status = start(&feed);
+
+    for (size_t step = 0; status == TXD_OK && step < replay->steps; step++)
+        status = feed_step(&feed, (int)step);
+    finish(&feed);
+    return status;
+}

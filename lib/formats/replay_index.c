@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading the index of a recording: its configuration, which entry belongs to which
+ * stop of a pass, and whether the shapes are those of this model. The file may come
+ * from anybody, so nothing is believed that the configuration does not bear out.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/cfg.h"
+#include "formats/replay_internal.h"
+
+static txd_status read_config(txd_replay *replay)
+{
+    const char *text = txd_trace_meta(replay->trace, "config");
+    const char *dtype = txd_trace_meta(replay->trace, "dtype");
+    txd_setting *root;
+    txd_status status;
+
+    if (!text)
+        return txd_fail(TXD_ERR_FORMAT,
+                        "no attribute \"config\": the model's configuration is needed "
+                        "to judge a recording");
+    status = txd_cfg_parse(&root, replay->arena, "the recorded config", text);
+    if (status == TXD_OK)
+        status = txd_config_read(&replay->config, replay->arena, root, NULL);
+    if (status != TXD_OK)
+        return txd_fail(status == TXD_ERR_MEMORY ? status : TXD_ERR_FORMAT, "%s",
+                        txd_message());
+    replay->dtype = dtype && strcmp(dtype, "float64") == 0 ? TXD_F64 : TXD_F32;
+    return TXD_OK;
+}
+
+static size_t find(const txd_replay *replay, const char *name)
+{
+    size_t i;
+
+    return txd_trace_find(replay->trace, &i, name) == TXD_OK ? i : TXD_REPLAY_NONE;
+}
+
+static txd_status read_use(txd_replay_use *out, char *line)
+{
+    char *fields[5] = {line, NULL, NULL, NULL, NULL};
+
+    for (int i = 1; i < 5; i++) {
+        fields[i] = strchr(fields[i - 1], '\t');
+        if (!fields[i])
+            return txd_fail(TXD_ERR_FORMAT,
+                            "attribute \"record\": expected five "
+                            "columns (probe, points, layers, heads, steps): \"%.80s\"",
+                            line);
+        *fields[i]++ = '\0';
+    }
+    out->probe = fields[0];
+    out->points = fields[1];
+    TXD_TRY(txd_range_parse(&out->layers, fields[2]));
+    TXD_TRY(txd_range_parse(&out->heads, fields[3]));
+    return txd_range_parse(&out->steps, fields[4]);
+}
+
+static txd_status read_uses(txd_replay *replay)
+{
+    const char *text = txd_trace_meta(replay->trace, "record");
+    char *line, *next;
+    size_t lines = 1;
+
+    if (!text)
+        return TXD_OK;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    replay->uses = txd_arena_alloc(replay->arena, lines, sizeof *replay->uses);
+    line = txd_arena_string(replay->arena, text);
+    if (!replay->uses || !line)
+        return TXD_ERR_MEMORY;
+    for (; *line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        else
+            next = line + strlen(line);
+        if (read_use(&replay->uses[replay->use_count], line) != TXD_OK)
+            return txd_fail(TXD_ERR_FORMAT, "%s", txd_message());
+        replay->use_count++;
+    }
+    return TXD_OK;
+}
+
+static txd_status make_stops(txd_replay *replay)
+{
+    size_t layers = replay->config.n_layers + 1, count;
+    txd_stop *order;
+
+    TXD_TRY(txd_points_order(&order, &count, replay->arena, &replay->config));
+    replay->stops = txd_arena_alloc(replay->arena, count, sizeof *replay->stops);
+    replay->stop_of = txd_arena_alloc(replay->arena, TXD_POINT_COUNT * layers,
+                                      sizeof *replay->stop_of);
+    if (!replay->stops || !replay->stop_of)
+        return TXD_ERR_MEMORY;
+    replay->stop_count = count;
+    for (size_t i = 0; i < TXD_POINT_COUNT * layers; i++)
+        replay->stop_of[i] = TXD_REPLAY_NONE;
+    for (size_t i = 0; i < count; i++) {
+        txd_replay_stop *stop = &replay->stops[i];
+        char name[96];
+
+        txd_point_name(name, sizeof name, order[i].point, order[i].layer);
+        stop->site = (txd_site){.kind = TXD_SITE_VALUE,
+                                .point = order[i].point,
+                                .layer = order[i].layer,
+                                .index = i,
+                                .name = txd_arena_string(replay->arena, name)};
+        if (!stop->site.name)
+            return TXD_ERR_MEMORY;
+        stop->value = stop->stats = TXD_REPLAY_NONE;
+        replay
+            ->stop_of[(size_t)order[i].point * layers + (size_t)(order[i].layer + 1)] =
+            i;
+    }
+    return TXD_OK;
+}
+
+static txd_status no_fit(const txd_trace_info *info, const char *expected)
+{
+    char shape[128];
+
+    return txd_fail(TXD_ERR_FORMAT,
+                    "%s: expected %s by the recorded configuration, found axes \"%s\" "
+                    "of %s",
+                    info->name, expected, info->axes,
+                    txd_shape_text(shape, sizeof shape, info->dims, info->rank));
+}
+
+/* Axes after the step must be those of the point; token axes may only be longer. */
+static txd_status check_value(const txd_replay *replay, const txd_trace_info *info,
+                              txd_point point)
+{
+    const char *axes = txd_point_get(point)->axes;
+    size_t dims[TXD_MAX_RANK + 1] = {0};
+    char shape[128], expected[200];
+    bool fits;
+    int rank =
+        txd_point_dims(dims + 1, &replay->config, point, replay->batch, replay->length);
+
+    fits = info->rank == rank + 1;
+    dims[0] = info->dims[0];
+    for (int axis = 0; axis < rank && fits; axis++)
+        fits = strchr("btqk", axes[axis]) ? info->dims[axis + 1] <= dims[axis + 1]
+                                          : info->dims[axis + 1] == dims[axis + 1];
+    if (fits)
+        return TXD_OK;
+    snprintf(expected, sizeof expected, "s%s of %s", axes,
+             txd_shape_text(shape, sizeof shape, dims, rank + 1));
+    return no_fit(info, expected);
+}
+
+static txd_status take_values(txd_replay *replay)
+{
+    size_t count = txd_trace_count(replay->trace);
+
+    for (size_t i = 0; i < count; i++) {
+        txd_trace_info info;
+        txd_point point;
+        size_t stop;
+        int layer;
+
+        TXD_TRY(txd_trace_get(replay->trace, &info, i));
+        if (txd_point_parse(&point, &layer, info.name) != TXD_OK)
+            continue;
+        stop = txd_replay_stop_of(replay, point, layer);
+        if (stop == TXD_REPLAY_NONE)
+            return txd_fail(TXD_ERR_FORMAT,
+                            "%s: a pass of the recorded configuration has no such "
+                            "value",
+                            info.name);
+        TXD_TRY(check_value(replay, &info, point));
+        replay->stops[stop].value = i;
+    }
+    return TXD_OK;
+}
+
+static txd_status check_rows(const txd_replay *replay, size_t entry)
+{
+    const txd_config *c = &replay->config;
+    txd_trace_info info;
+
+    TXD_TRY(txd_trace_get(replay->trace, &info, entry));
+    if (info.rank != 5 || info.dims[1] != c->n_layers || info.dims[2] > replay->batch ||
+        info.dims[3] != c->n_heads || info.dims[4] > replay->length)
+        return no_fit(&info, "slbhq with the layers, heads and lengths");
+    return TXD_OK;
+}
+
+static txd_status take_rows(txd_replay *replay)
+{
+    replay->has_rows = true;
+    for (int c = 0; c < TXD_ROW_COUNT; c++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "rows/%s", txd_row_get((txd_row)c)->name);
+        replay->rows[c] = find(replay, name);
+        if (replay->rows[c] == TXD_REPLAY_NONE)
+            replay->has_rows = false;
+        else
+            TXD_TRY(check_rows(replay, replay->rows[c]));
+    }
+    return TXD_OK;
+}
+
+/* A series has a row per site and at least the statistics as fields. */
+static txd_status take_series(const txd_replay *replay, size_t *entry,
+                              const char *const **names, size_t *count,
+                              const char *series)
+{
+    char list[64];
+    txd_trace_info info;
+
+    *entry = find(replay, series);
+    if (*entry == TXD_REPLAY_NONE)
+        return TXD_OK;
+    TXD_TRY(txd_trace_get(replay->trace, &info, *entry));
+    snprintf(list, sizeof list, "%s_sites", series);
+    if (txd_trace_strings(replay->trace, names, count, list) != TXD_OK)
+        return txd_fail(TXD_ERR_FORMAT, "%s: its list of sites cannot be read: %s",
+                        series, txd_message());
+    if (info.rank < 2 || info.rank > 3 || info.dims[info.rank - 2] != *count ||
+        info.dims[info.rank - 1] < TXD_STAT_COUNT_OF)
+        return no_fit(&info, "a row per site and the statistics as fields");
+    return TXD_OK;
+}
+
+static txd_status take_stats(txd_replay *replay)
+{
+    const char *const *names;
+    size_t count = 0;
+
+    TXD_TRY(take_series(replay, &replay->params, &replay->param_names,
+                        &replay->param_count, "series/param"));
+    TXD_TRY(take_series(replay, &replay->stats, &names, &count, "series/stats"));
+    for (size_t i = 0; i < count; i++) {
+        txd_point point;
+        size_t stop;
+        int layer;
+
+        if (txd_point_parse(&point, &layer, names[i]) != TXD_OK)
+            continue;
+        stop = txd_replay_stop_of(replay, point, layer);
+        if (stop != TXD_REPLAY_NONE)
+            replay->stops[stop].stats = i;
+    }
+    return TXD_OK;
+}
+
+/* Without recorded tokens the values themselves say how long the batch is. */
+static txd_status guess_shape(txd_replay *replay)
+{
+    size_t count = txd_trace_count(replay->trace);
+
+    for (size_t i = 0; i < count; i++) {
+        txd_trace_info info;
+        const char *axes;
+        txd_point point;
+        int layer;
+
+        TXD_TRY(txd_trace_get(replay->trace, &info, i));
+        if (txd_point_parse(&point, &layer, info.name) != TXD_OK)
+            continue;
+        axes = txd_point_get(point)->axes;
+        if (info.rank != (int)strlen(axes) + 1)
+            continue;
+        replay->steps = info.dims[0] > replay->steps ? info.dims[0] : replay->steps;
+        for (int axis = 0; axes[axis]; axis++) {
+            size_t dim = info.dims[axis + 1];
+
+            if (axes[axis] == 'b' && dim > replay->batch)
+                replay->batch = dim;
+            if (strchr("tqk", axes[axis]) && dim > replay->length)
+                replay->length = dim;
+        }
+    }
+    return TXD_OK;
+}
+
+static txd_status take_shape(txd_replay *replay)
+{
+    const size_t parts[] = {replay->positions, replay->valid, replay->document};
+    txd_trace_info info;
+    size_t cells;
+
+    if (replay->tokens == TXD_REPLAY_NONE) {
+        TXD_TRY(guess_shape(replay));
+    } else {
+        TXD_TRY(txd_trace_get(replay->trace, &info, replay->tokens));
+        if (info.rank != 3)
+            return no_fit(&info, "sbt");
+        replay->steps = info.dims[0];
+        replay->batch = info.dims[1];
+        replay->length = info.dims[2];
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i] == TXD_REPLAY_NONE)
+            continue;
+        TXD_TRY(txd_trace_get(replay->trace, &info, parts[i]));
+        if (info.rank != 3 || info.dims[0] < replay->steps ||
+            info.dims[1] != replay->batch || info.dims[2] != replay->length)
+            return no_fit(&info, "the shape of input/tokens");
+    }
+    if (replay->steps > INT32_MAX ||
+        txd_size_mul(&cells, replay->batch, replay->length) != TXD_OK ||
+        cells > INT32_MAX)
+        return txd_fail(TXD_ERR_LIMIT, "%zu steps of %zu x %zu tokens: too large",
+                        replay->steps, replay->batch, replay->length);
+    return TXD_OK;
+}
+
+txd_status txd_replay_index(txd_replay *replay)
+{
+    txd_trace_info info;
+
+    TXD_TRY(read_config(replay));
+    TXD_TRY(read_uses(replay));
+    TXD_TRY(make_stops(replay));
+    replay->tokens = find(replay, "input/tokens");
+    replay->positions = find(replay, "input/positions");
+    replay->valid = find(replay, "input/valid");
+    replay->document = find(replay, "input/document");
+    replay->lengths = find(replay, "steps/length_q");
+    TXD_TRY(take_shape(replay));
+    if (replay->lengths != TXD_REPLAY_NONE) {
+        TXD_TRY(txd_trace_get(replay->trace, &info, replay->lengths));
+        if (info.rank != 1)
+            return no_fit(&info, "one axis");
+        /* An interrupted step may have its tokens but not its row here. */
+        if (info.dims[0] < replay->steps)
+            replay->steps = info.dims[0];
+    }
+    TXD_TRY(take_values(replay));
+    TXD_TRY(take_rows(replay));
+    return take_stats(replay);
+}

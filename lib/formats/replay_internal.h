@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a replay knows of a recording, and what one pass over it holds. Internal to
+ * formats/.
+ */
+#ifndef TXD_FORMATS_REPLAY_INTERNAL_H
+#define TXD_FORMATS_REPLAY_INTERNAL_H
+
+#include "base/select.h"
+#include "formats/replay.h"
+#include "ops/ops.h"
+
+#define TXD_REPLAY_NONE SIZE_MAX
+#define TXD_REPLAY_ROWS 256 /* query rows of a tile */
+
+/* One line of the attribute `record`: what a probe was told to record. */
+typedef struct txd_replay_use {
+    const char *probe, *points;
+    txd_range layers, heads, steps;
+} txd_replay_use;
+
+typedef struct txd_replay_stop {
+    txd_site site;
+    size_t value; /* entry with the full values, or TXD_REPLAY_NONE */
+    size_t stats; /* row of series/stats, or TXD_REPLAY_NONE */
+} txd_replay_stop;
+
+struct txd_replay {
+    const txd_trace *trace;
+    txd_arena *arena;
+    txd_config config;
+    txd_replay_stop *stops;
+    size_t stop_count;
+    size_t *stop_of; /* (point, layer + 1): stop number or TXD_REPLAY_NONE */
+    size_t rows[TXD_ROW_COUNT];
+    bool has_rows; /* every column */
+    size_t stats, params;
+    const char *const *param_names;
+    size_t param_count;
+    size_t tokens, positions, valid, document, lengths; /* entries */
+    size_t steps, batch, length;
+    txd_dtype dtype;
+    txd_replay_use *uses; /* NULL: everything in the file was recorded everywhere */
+    size_t use_count;
+};
+
+/* Reads everything above from replay->trace (replay_index.c). */
+txd_status txd_replay_index(txd_replay *replay);
+
+size_t txd_replay_stop_of(const txd_replay *replay, txd_point point, int layer);
+
+/* Heads that must have been recorded. */
+enum { TXD_REPLAY_ANY_HEAD = -2, TXD_REPLAY_ALL_HEADS = -1 };
+
+/* True if `probe` recorded this site at this step (-1: at any) and head. */
+bool txd_replay_recorded(const txd_replay *replay, const char *probe,
+                         const txd_site *site, int step, int head);
+
+/* Memory that grows and is used again. */
+typedef struct txd_replay_buffer {
+    void *data;
+    size_t bytes;
+} txd_replay_buffer;
+txd_status txd_replay_reserve(txd_replay_buffer *buffer, size_t count, size_t size);
+
+/* A tile of attention. */
+typedef struct txd_replay_tile {
+    size_t batch, head, first, rows;
+    bool loaded[TXD_POINT_COUNT];
+} txd_replay_tile;
+
+/* One pass over the recording. */
+typedef struct txd_feed {
+    const txd_replay *replay;
+    txd_tap *const *taps;
+    size_t count;
+    unsigned *asks;       /* (stop, tap) in this step */
+    unsigned *param_asks; /* (tap) */
+    txd_replay_buffer slot;
+    txd_arena *arena; /* of the inputs of this step */
+    txd_inputs inputs;
+    txd_pass pass;
+    txd_replay_buffer value[TXD_POINT_COUNT]; /* whole values of this layer */
+    bool loaded[TXD_POINT_COUNT];
+    txd_replay_buffer tile[3], part;
+    txd_replay_buffer rows;     /* recorded: (column, b, h, q) of a layer */
+    txd_replay_buffer computed; /* (rows, column) of a tile */
+    txd_replay_buffer marks;    /* hidden, seen, first_seen, max, lse of a tile */
+    txd_replay_buffer padded;   /* (b, t) */
+    int rows_layer;             /* whose rows are loaded; -1 = none */
+} txd_feed;
+
+/* Fills feed->inputs and feed->pass for a step (replay_inputs.c). */
+txd_status txd_feed_inputs(txd_feed *feed, int step);
+
+/* The bits of a tap or, with taps together, of all that ask at a stop. */
+unsigned txd_feed_wants(const txd_feed *feed, size_t stop);
+
+/* A block at a stop with its site and pass, and its dims for this step. */
+txd_block txd_feed_block(const txd_feed *feed, size_t stop);
+/* Hands a block to every tap that asked for something of `offers`. */
+txd_status txd_feed_read(txd_feed *feed, const unsigned *asks, unsigned offers,
+                         const txd_block *block);
+
+/* Reads the whole value at a point into feed->value (replay_value.c). ERR_MISSING if
+ * it was not recorded. */
+txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, txd_point point, int layer);
+/* Reads a block of a point's value as the pass's dtype; start without the step. */
+txd_status txd_feed_load_block(const txd_feed *feed, void *out, size_t stop,
+                               const size_t *start, const size_t *count);
+/* Recorded statistics of a stop in this step; false if there are none. */
+txd_status txd_feed_stats(const txd_feed *feed, double *out, bool *found, size_t stop);
+/* True if the file holds the value at this stop and step, of this head. */
+bool txd_feed_has(const txd_feed *feed, size_t stop, int head);
+/* What a stop can offer in this step. */
+typedef struct txd_feed_offer {
+    bool has_value, has_stats;
+    unsigned bits;
+    double stats[TXD_STAT_COUNT_OF]; /* if has_stats */
+} txd_feed_offer;
+txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t stop);
+txd_status txd_feed_whole(txd_feed *feed, size_t stop);
+txd_status txd_feed_logits(txd_feed *feed, size_t stop);
+
+/* Scores, masked and weights of a layer, tile by tile (replay_tile.c). */
+txd_status txd_feed_attention(txd_feed *feed, int layer);
+/* Where tile values lie: 0 scores, 1 masked, 2 weights. */
+txd_status txd_feed_tile_value(txd_feed *feed, txd_tensor *out, txd_replay_tile *tile,
+                               txd_point point, int layer);
+
+/* Row statistics of a tile: *out is (rows, TXD_ROW_COUNT), or NULL if they cannot be
+ * had (replay_rows.c). */
+txd_status txd_feed_rows(txd_feed *feed, const double **out, txd_replay_tile *tile,
+                         int layer);
+/* hidden (rows, keys) of a tile by the claimed mask, in feed->marks. */
+typedef struct txd_replay_marks {
+    uint8_t *hidden;
+    int32_t *seen, *first_seen;
+    double *max, *lse;
+} txd_replay_marks;
+txd_status txd_feed_marks(txd_feed *feed, txd_replay_marks *out,
+                          const txd_replay_tile *tile, int layer);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whole values and row tiles of the logits, with their statistics: recorded ones, or,
+ * where only the value was recorded, those of the reference.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "formats/replay_internal.h"
+#include "ops/ref.h"
+
+/* A whole value of more is no attention model's, but a file's that lies. */
+#define MAX_VALUE_BYTES ((size_t)1 << 36)
+
+bool txd_feed_has(const txd_feed *feed, size_t stop, int head)
+{
+    const txd_replay *replay = feed->replay;
+    const txd_replay_stop *at = &replay->stops[stop];
+    txd_trace_info info;
+
+    return at->value != TXD_REPLAY_NONE &&
+           txd_trace_get(replay->trace, &info, at->value) == TXD_OK &&
+           (size_t)feed->pass.step < info.dims[0] &&
+           txd_replay_recorded(replay, "full", &at->site, feed->pass.step, head);
+}
+
+txd_status txd_feed_stats(const txd_feed *feed, double *out, bool *found, size_t stop)
+{
+    const txd_replay *replay = feed->replay;
+    const txd_replay_stop *at = &replay->stops[stop];
+    const size_t start[3] = {(size_t)feed->pass.step, at->stats, 0};
+    const size_t count[3] = {1, 1, TXD_STAT_COUNT_OF};
+    txd_trace_info info;
+
+    *found = false;
+    if (at->stats == TXD_REPLAY_NONE)
+        return TXD_OK;
+    TXD_TRY(txd_trace_get(replay->trace, &info, replay->stats));
+    if (info.rank != 3 || start[0] >= info.dims[0])
+        return TXD_OK;
+    TXD_TRY(txd_trace_read(replay->trace, out, replay->stats, start, count, TXD_F64));
+    /* A step that was left out has no count. */
+    *found = out[TXD_STAT_COUNT] >= 0;
+    return TXD_OK;
+}
+
+txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t stop)
+{
+    const char *axes = txd_point_get(feed->replay->stops[stop].site.point)->axes;
+    bool heads = strpbrk(axes, "hg") != NULL;
+
+    TXD_TRY(txd_feed_stats(feed, out->stats, &out->has_stats, stop));
+    out->has_value =
+        txd_feed_has(feed, stop, heads ? TXD_REPLAY_ALL_HEADS : TXD_REPLAY_ANY_HEAD);
+    out->bits = out->has_value ? TXD_ASK_VALUE | TXD_ASK_STATS : 0;
+    if (out->has_stats)
+        out->bits |= TXD_ASK_STATS;
+    return TXD_OK;
+}
+
+txd_status txd_feed_load_block(const txd_feed *feed, void *out, size_t stop,
+                               const size_t *start, const size_t *count)
+{
+    const txd_replay *replay = feed->replay;
+    const txd_replay_stop *at = &replay->stops[stop];
+    size_t from[TXD_MAX_RANK + 1] = {(size_t)feed->pass.step};
+    size_t length[TXD_MAX_RANK + 1] = {1};
+    bool input = txd_point_get(at->site.point)->place == TXD_PLACE_INPUT;
+    txd_trace_info info;
+
+    TXD_TRY(txd_trace_get(replay->trace, &info, at->value));
+    for (int axis = 1; axis < info.rank; axis++) {
+        from[axis] = start[axis - 1];
+        length[axis] = count[axis - 1];
+        if (from[axis] + length[axis] > info.dims[axis])
+            return txd_fail(
+                TXD_ERR_FORMAT, "%s: axis '%c' has %zu elements, step %d has %zu",
+                info.name, txd_point_get(at->site.point)->axes[axis - 1],
+                info.dims[axis], feed->pass.step, from[axis] + length[axis]);
+    }
+    return txd_trace_read(replay->trace, out, at->value, from, length,
+                          input ? TXD_I32 : feed->pass.dtype);
+}
+
+static void *input_of(const txd_feed *feed, txd_point point)
+{
+    switch (point) {
+    case TXD_POINT_INPUT_TOKENS:
+        return feed->inputs.tokens;
+    case TXD_POINT_INPUT_POSITIONS:
+        return feed->inputs.positions;
+    case TXD_POINT_INPUT_VALID:
+        return feed->inputs.valid;
+    case TXD_POINT_INPUT_DOCUMENT:
+        return feed->inputs.document;
+    default:
+        return NULL;
+    }
+}
+
+txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, txd_point point, int layer)
+{
+    const size_t start[TXD_MAX_RANK] = {0};
+    size_t stop = txd_replay_stop_of(feed->replay, point, layer), count;
+    txd_replay_buffer *buffer = &feed->value[point];
+    txd_feed_offer offer;
+    txd_block block;
+
+    if (stop == TXD_REPLAY_NONE)
+        return txd_fail(TXD_ERR_MISSING, "%s does not exist in this model",
+                        txd_point_get(point)->name);
+    block = txd_feed_block(feed, stop);
+    TXD_TRY(txd_feed_offers(feed, &offer, stop));
+    if (!offer.has_value && input_of(feed, point)) {
+        block.value.data = input_of(feed, point);
+        *out = block.value;
+        return TXD_OK;
+    }
+    if (!offer.has_value)
+        return txd_fail(TXD_ERR_MISSING, "%s was not recorded", block.site->name);
+    TXD_TRY(txd_shape_count(&count, block.dims, block.value.rank));
+    if (count > MAX_VALUE_BYTES / sizeof(double))
+        return txd_fail(TXD_ERR_LIMIT, "%s: %zu elements are too many at once",
+                        block.site->name, count);
+    if (!feed->loaded[point]) {
+        TXD_TRY(txd_replay_reserve(buffer, count, sizeof(double)));
+        TXD_TRY(txd_feed_load_block(feed, buffer->data, stop, start, block.dims));
+        feed->loaded[point] = true;
+    }
+    block.value.data = buffer->data;
+    *out = block.value;
+    return TXD_OK;
+}
+
+static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    /* `source` is const for taps; it is this feed, which caches what it reads. */
+    union {
+        const void *source;
+        txd_feed *feed;
+    } from = {block->source};
+
+    if (txd_point_get(point)->place == TXD_PLACE_TILE)
+        return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
+                        txd_point_get(point)->name, block->site->name);
+    return txd_feed_load(from.feed, out, point, block->site->layer);
+}
+
+/* ---- statistics of a value that was recorded without them ---- */
+
+static void take_part(const txd_feed *feed, const struct txd_stats_args *args)
+{
+    if (feed->pass.dtype == TXD_F64)
+        (void)txd_ref64_stats(NULL, args);
+    else
+        (void)txd_ref32_stats(NULL, args);
+}
+
+/* Tokens that predict nothing have no loss. */
+static txd_status mark_no_target(txd_feed *feed, const uint8_t **out)
+{
+    const txd_inputs *inputs = &feed->inputs;
+    size_t cells = inputs->batch * inputs->length;
+    uint8_t *marks;
+
+    TXD_TRY(txd_replay_reserve(&feed->marks, cells, 1));
+    marks = feed->marks.data;
+    for (size_t i = 0; i < cells; i++)
+        marks[i] =
+            (i + 1) % inputs->length == 0 || !inputs->valid[i] || !inputs->valid[i + 1];
+    *out = marks;
+    return TXD_OK;
+}
+
+static txd_status compute_stats(txd_feed *feed, double *out, txd_point point,
+                                const txd_tensor *value)
+{
+    size_t heads = value->rank == 4 ? value->dims[1] : 1;
+    size_t slabs = value->dims[0] * heads, element;
+    const uint8_t *skip = feed->padded.data;
+    struct txd_stats_part all = {0}, part;
+    struct txd_stats_args args = {.part = &part, .x = value->data};
+    const char *data = value->data;
+
+    args.rows = value->dims[value->rank == 4 ? 2 : 1];
+    args.width = args.stride = args.flat_stride =
+        value->rank == 2 ? 1 : value->dims[value->rank - 1];
+    if (point == TXD_POINT_LOSS_TOKEN)
+        TXD_TRY(mark_no_target(feed, &skip));
+    if (value->dtype == TXD_I32) {
+        size_t count = txd_tensor_count(value);
+
+        TXD_TRY(txd_replay_reserve(&feed->part, count, sizeof(double)));
+        txd_convert(feed->part.data, feed->pass.dtype, value->data, TXD_I32, count);
+        data = feed->part.data;
+        skip = NULL;
+    }
+    element = txd_dtype_bytes(feed->pass.dtype);
+    for (size_t slab = 0; slab < slabs; slab++) {
+        args.flat_start = slab * args.rows * args.width;
+        args.x = data + args.flat_start * element;
+        args.skip_row = skip ? skip + slab / heads * args.rows : NULL;
+        take_part(feed, &args);
+        txd_stats_merge(&all, &part);
+    }
+    txd_stats_final(out, &all);
+    return TXD_OK;
+}
+
+txd_status txd_feed_whole(txd_feed *feed, size_t stop)
+{
+    unsigned wants = txd_feed_wants(feed, stop);
+    txd_feed_offer offer;
+    txd_block block;
+    bool has_input;
+
+    if (wants == 0)
+        return TXD_OK;
+    block = txd_feed_block(feed, stop);
+    block.earlier = earlier;
+    block.source = feed;
+    block.last = true;
+    has_input = input_of(feed, block.site->point) != NULL;
+    TXD_TRY(txd_feed_offers(feed, &offer, stop));
+    if (has_input)
+        offer.bits |= TXD_ASK_VALUE | TXD_ASK_STATS;
+    if (!(wants & offer.bits))
+        return TXD_OK;
+    if ((offer.has_value || has_input) &&
+        ((wants & TXD_ASK_VALUE) || !offer.has_stats)) {
+        TXD_TRY(
+            txd_feed_load(feed, &block.value, block.site->point, block.site->layer));
+        if ((wants & TXD_ASK_STATS) && !offer.has_stats)
+            TXD_TRY(compute_stats(feed, offer.stats, block.site->point, &block.value));
+    }
+    if (wants & TXD_ASK_STATS)
+        block.stats = offer.stats;
+    return txd_feed_read(feed, feed->asks + stop * feed->count, offer.bits, &block);
+}
+
+/* ---- the logits ---- */
+
+static txd_status load_logits(txd_feed *feed, txd_block *block, size_t stop,
+                              struct txd_stats_part *all)
+{
+    size_t rows = block->value.dims[1], vocab = block->value.dims[2];
+    struct txd_stats_part part;
+    struct txd_stats_args args = {
+        .part = &part,
+        .skip_row = (const uint8_t *)feed->padded.data +
+                    block->start[0] * feed->inputs.length + block->start[1],
+        .rows = rows,
+        .width = vocab,
+        .stride = vocab,
+        .flat_start = (block->start[0] * feed->inputs.length + block->start[1]) * vocab,
+        .flat_stride = vocab,
+    };
+
+    TXD_TRY(txd_replay_reserve(&feed->part, rows * vocab, sizeof(double)));
+    TXD_TRY(txd_feed_load_block(feed, feed->part.data, stop, block->start,
+                                block->value.dims));
+    args.x = block->value.data = feed->part.data;
+    take_part(feed, &args);
+    txd_stats_merge(all, &part);
+    return TXD_OK;
+}
+
+txd_status txd_feed_logits(txd_feed *feed, size_t stop)
+{
+    unsigned wants = txd_feed_wants(feed, stop);
+    size_t length = feed->inputs.length, batch = feed->inputs.batch;
+    struct txd_stats_part all = {0};
+    txd_feed_offer offer;
+
+    if (wants == 0)
+        return TXD_OK;
+    TXD_TRY(txd_feed_offers(feed, &offer, stop));
+    if (!(wants & offer.bits))
+        return TXD_OK;
+    for (size_t i = 0; i < batch; i++)
+        for (size_t first = 0; first < length; first += TXD_REPLAY_ROWS) {
+            size_t left = length - first;
+            txd_block block = txd_feed_block(feed, stop);
+
+            block.start[0] = i;
+            block.start[1] = first;
+            block.value.dims[0] = 1;
+            block.value.dims[1] = left < TXD_REPLAY_ROWS ? left : TXD_REPLAY_ROWS;
+            block.last = i + 1 == batch && first + block.value.dims[1] == length;
+            if (offer.has_value && ((wants & TXD_ASK_VALUE) || !offer.has_stats))
+                TXD_TRY(load_logits(feed, &block, stop, &all));
+            if (block.last && !offer.has_stats)
+                txd_stats_final(offer.stats, &all);
+            if (block.last && (wants & TXD_ASK_STATS))
+                block.stats = offer.stats;
+            TXD_TRY(txd_feed_read(feed, feed->asks + stop * feed->count, offer.bits,
+                                  &block));
+        }
+    return TXD_OK;
+}
