@@ -9,6 +9,18 @@
 
 #include <stddef.h>
 
+/* config.json for the models below, without the closing brace. */
+#define LLAMA_BASE                                                                     \
+    "\"vocab_size\": 7, \"hidden_size\": 4, \"intermediate_size\": 5, "                \
+    "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, "                           \
+    "\"num_key_value_heads\": 1, \"head_dim\": 3, \"max_position_embeddings\": 32"
+/* head_dim 3 is odd: too narrow for whole pairs. */
+#define LLAMA_ODD "{\"model_type\": \"llama\", " LLAMA_BASE
+#define LLAMA LLAMA_ODD ", \"partial_rotary_factor\": 0.67"
+#define GPT2                                                                           \
+    "{\"model_type\": \"gpt2\", \"vocab_size\": 7, \"n_embd\": 4, \"n_layer\": 2, "    \
+    "\"n_head\": 2, \"n_positions\": 6"
+
 struct made {
     struct made_tensor {
         char name[96];
