@@ -90,6 +90,16 @@ START_TEST(a_value_depends_on_seed_name_and_index_alone)
 }
 END_TEST
 
+START_TEST(no_seed_shifts_the_stream_of_another)
+{
+    const uint64_t step = UINT64_C(0x9e3779b97f4a7c15); /* of the counter */
+
+    for (uint64_t shift = 1; shift < 100; shift++)
+        ck_assert_uint_ne(txd_rng_bits(txd_rng_key(1 + shift * step, "w"), 0),
+                          txd_rng_bits(txd_rng_key(1, "w"), shift));
+}
+END_TEST
+
 START_TEST(every_bit_is_set_half_of_the_time)
 {
     uint64_t key = txd_rng_key(5, "bits");
@@ -107,4 +117,4 @@ TEST_MAIN(uniforms_have_the_moments_of_the_uniform_distribution,
           normals_have_the_moments_and_tails_of_the_normal_distribution,
           streams_of_other_names_seeds_and_neighbours_are_uncorrelated,
           a_value_depends_on_seed_name_and_index_alone,
-          every_bit_is_set_half_of_the_time)
+          no_seed_shifts_the_stream_of_another, every_bit_is_set_half_of_the_time)
