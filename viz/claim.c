@@ -34,14 +34,12 @@ static txd_status read_plane(int32_t *out, const txd_claim *claim, size_t step,
 
 static void read_pieces(txd_claim *claim, size_t step)
 {
-    size_t plane = claim->inputs.batch * claim->inputs.length, count = 0, entry;
+    size_t plane = claim->inputs.batch * claim->inputs.length, count = 0;
     const char *const *strings = NULL;
 
-    if (txd_trace_find(claim->recording, &entry, "input/pieces") != TXD_OK ||
-        txd_recording_read_strings(&strings, &count, claim->recording,
-                                   "input/pieces") != TXD_OK)
-        return;
-    if (plane != 0 && count / plane > step)
+    if (txd_trace_strings(claim->recording, &strings, &count, "input/pieces") ==
+            TXD_OK &&
+        plane != 0 && count / plane > step)
         claim->pieces = strings + step * plane;
 }
 

@@ -36,13 +36,13 @@ static void add_figure(txd_report *report, const txd_figure_request *request,
     if (status == TXD_OK)
         status = figure->image(&picture, report->recording, &actual);
     if (status == TXD_OK) {
-        txd_text_add(page, "<img alt=\"");
+        txd_text_add(page, "<div class=\"picture\"><img alt=\"");
         txd_html_add(page, figure->sentence, 200);
         txd_text_add(page, ": ");
         txd_html_add(page, caption, 600);
         txd_text_add(page, "\" src=\"data:image/png;base64,");
         txd_html_base64(page, picture.data, picture.length);
-        txd_text_add(page, "\">\n");
+        txd_text_add(page, "\"></div>\n");
     } else {
         if (status == TXD_ERR_MISSING) {
             report->drawn = status;

@@ -183,10 +183,11 @@ txd_status txd_report_entropy(txd_report *report)
     TXD_TRY(txd_trace_get(report->recording, &info, entry));
     if (info.rank != 5 || info.dims[0] == 0)
         return TXD_OK;
-    txd_text_add(page, "<section>\n<h2>Entropy</h2>\n<div class=\"scroll\">\n<table>\n"
-                       "<caption>Mean entropy of the attention weights at the first "
+    txd_text_add(page, "<section>\n<h2>Entropy</h2>\n<p class=\"quiet\">Mean entropy "
+                       "of the attention weights at the first "
                        "step, in nat: 0 looks at one key; a constant near ln(keys) "
-                       "looks at all alike</caption>\n<thead><tr><th></th>");
+                       "looks at all alike</p>\n<div "
+                       "class=\"scroll\">\n<table>\n<thead><tr><th></th>");
     for (size_t head = 0; head < info.dims[3] && head < MOST_HEADS; head++)
         txd_text_addf(page, "<th class=\"number\">head %zu</th>", head);
     txd_text_add(page, "</tr></thead>\n<tbody>\n");

@@ -139,9 +139,13 @@ static void describe(txd_text *out, const name_list *list, const char *site)
     near = txd_nearest(general, list->pointers, list->count);
     if (near && strcmp(near, general) != 0)
         txd_text_addf(out, "; did you mean %s?", near);
+    else
+        txd_text_add(out, ".");
     txd_text_add(out, list->count ? " Recorded: " : " Nothing in it can be drawn");
     for (size_t i = 0; i < list->count && out->length < 1200; i++)
         txd_text_addf(out, "%s%s", i ? ", " : "", list->pointers[i]);
+    if (list->count)
+        txd_text_add(out, ". More is recorded by `record` in model.cfg");
 }
 
 txd_status txd_site_unknown(const txd_trace *recording, const char *site)

@@ -173,20 +173,27 @@ static txd_status fix_head(txd_slice *slice, bool *free_axis, int chosen)
     return TXD_OK;
 }
 
-static txd_status too_many_axes(const txd_slice *slice, const bool *free_axis)
+static txd_status too_many_axes(const txd_slice *slice, const bool *free_axis,
+                                int excess)
 {
+    const char *between = "";
     txd_text text;
 
     txd_text_init(&text);
-    txd_text_addf(&text, "%s: a picture has two axes, choose ", slice->site);
+    txd_text_addf(&text,
+                  "%s: a picture has two axes, %d %s to be chosen: ", slice->site,
+                  excess, excess == 1 ? "more has" : "more have");
     for (int axis = 0; axis < slice->info.rank; axis++) {
         char letter = slice->info.axes[axis];
 
         if (!free_axis[axis] || (letter != 'l' && letter != 'h' && letter != 'g'))
             continue;
-        txd_text_addf(&text, "--%s (0 to %zu) ", letter == 'l' ? "layer" : "head",
-                      slice->info.dims[axis] - 1);
+        txd_text_addf(&text, "%s--%s (0 to %zu)", between,
+                      letter == 'l' ? "layer" : "head", slice->info.dims[axis] - 1);
+        between = excess == 1 ? " or " : " and ";
     }
+    if (!*between)
+        txd_text_add(&text, "it has too many axes to be drawn");
     (void)txd_fail(TXD_ERR_CONFIG, "%s", txd_text_get(&text));
     txd_text_finish(&text);
     return TXD_ERR_CONFIG;
@@ -207,7 +214,7 @@ static txd_status choose_drawn(txd_slice *slice, const bool *free_axis)
         count++;
     }
     if (count > 2)
-        return too_many_axes(slice, free_axis);
+        return too_many_axes(slice, free_axis, count - 2);
     if (count == 0) /* all axes have length 1 or were chosen: draw the last */
         slice->column_axis = slice->info.rank - 1;
     return TXD_OK;

@@ -28,7 +28,6 @@ const char *const txd_html_style[] = {
     ".scroll{overflow-x:auto}\n",
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums;",
     "overflow-wrap:normal}\n",
-    "caption{text-align:left;color:var(--quiet);padding-bottom:.3rem}\n",
     "th,td{border-bottom:1px solid var(--line);padding:.3rem .7rem .3rem 0;",
     "text-align:left;vertical-align:top}\n",
     "td.number,th.number{text-align:right;white-space:nowrap}\n",
@@ -44,8 +43,11 @@ const char *const txd_html_style[] = {
     "figcaption{color:var(--quiet);margin-bottom:.4rem}\n",
     "img{display:block;max-width:100%;height:auto;background:#fff;",
     "border:1px solid var(--line);border-radius:6px}\n",
+    "@media (max-width:45rem){.picture{overflow-x:auto}",
+    ".picture img{max-width:none;width:44rem}}\n",
     "a{color:var(--info)}\n",
     "@media print{body{max-width:none;padding:0;font-size:11pt}",
-    ".scroll{overflow:visible}a{color:inherit}}\n",
+    ".scroll,.picture{overflow:visible}.picture "
+    "img{max-width:100%;width:auto}a{color:inherit}}\n",
     NULL,
 };

@@ -12,17 +12,17 @@
 
 enum { MOST_ROWS = 100000 };
 
-static size_t rows_of(const txd_trace *recording, const char *table, const char *column)
+/* Rows of a table: those of its first column of strings. */
+static txd_status rows_of(size_t *out, const txd_trace *recording, const char *name)
 {
-    char name[96];
-    txd_trace_info info;
-    size_t entry;
+    const char *const *strings;
+    size_t count = 0;
+    txd_status status = txd_trace_strings(recording, &strings, &count, name);
 
-    snprintf(name, sizeof name, "checks/%s/%s", table, column);
-    if (txd_trace_find(recording, &entry, name) != TXD_OK ||
-        txd_trace_get(recording, &info, entry) != TXD_OK || info.rank != 1)
-        return 0;
-    return info.dims[0] < MOST_ROWS ? info.dims[0] : MOST_ROWS;
+    if (status != TXD_OK && status != TXD_ERR_MISSING)
+        return status;
+    *out = status != TXD_OK ? 0 : count < MOST_ROWS ? count : MOST_ROWS;
+    return TXD_OK;
 }
 
 /* A column of strings; "" where there is none. */
@@ -30,13 +30,15 @@ static txd_status read_texts(const char ***out, txd_arena *arena, size_t rows,
                              const txd_trace *recording, const char *name)
 {
     const char *const *strings = NULL;
-    size_t count = 0, entry;
+    size_t count = 0;
     const char **column = txd_arena_alloc(arena, rows, sizeof *column);
+    txd_status status;
 
     if (!column)
         return TXD_ERR_MEMORY;
-    if (txd_trace_find(recording, &entry, name) == TXD_OK)
-        TXD_TRY(txd_recording_read_strings(&strings, &count, recording, name));
+    status = txd_trace_strings(recording, &strings, &count, name);
+    if (status != TXD_OK && status != TXD_ERR_MISSING)
+        return status;
     for (size_t i = 0; i < rows; i++)
         column[i] = i < count && strings[i] ? strings[i] : "";
     *out = column;
@@ -75,11 +77,12 @@ static txd_status read_laws(txd_verdicts *out, txd_arena *arena,
     static const char *const texts[] = {"name", "verdict", "note"};
     static const char *const numbers[] = {"findings", "evaluated", "not_computed",
                                           "worst", "allowed"};
-    size_t rows = rows_of(recording, "laws", "name");
     const char **text[3];
     double *number[5];
     char name[96];
+    size_t rows;
 
+    TXD_TRY(rows_of(&rows, recording, "checks/laws/name"));
     out->laws = txd_arena_alloc(arena, rows, sizeof *out->laws);
     if (!out->laws)
         return TXD_ERR_MEMORY;
@@ -133,11 +136,12 @@ static txd_status read_findings(txd_verdicts *out, txd_arena *arena,
     static const char *const texts[] = {"law", "verdict", "site", "message"};
     static const char *const numbers[] = {"step",  "layer", "batch",    "head",
                                           "query", "key",   "measured", "allowed"};
-    size_t rows = rows_of(recording, "findings", "law");
     const char **text[4];
     double *number[8];
     char name[96];
+    size_t rows;
 
+    TXD_TRY(rows_of(&rows, recording, "checks/findings/law"));
     out->findings = txd_arena_alloc(arena, rows, sizeof *out->findings);
     if (!out->findings)
         return TXD_ERR_MEMORY;
