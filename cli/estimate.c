@@ -6,6 +6,7 @@
  */
 #include "cli/estimate.h"
 
+#include <stdio.h>
 #include <sys/resource.h>
 
 #include "cli/output.h"
@@ -44,22 +45,24 @@ int txd_estimate_print(txd_session *session, const txd_options *options,
                        const txd_probe_use *uses, size_t count)
 {
     txd_probe_context context = txd_session_context(session);
-    size_t disk = 0, pass = 0, memory;
+    txd_recorder_cost cost = {0};
+    size_t pass = 0, memory;
     char text[2][32];
     txd_text out;
     txd_status status;
 
     txd_text_init(&out);
-    status = txd_recorder_plan(&out, &disk, &context, uses, count);
+    status = txd_recorder_plan(&out, &cost, &context, uses, count);
     if (status == TXD_OK)
         status = pass_bytes(&pass, session, options);
     if (status != TXD_OK) {
         txd_text_finish(&out);
         return txd_output_complain();
     }
-    memory = peak_now() + pass + FILE_BYTES + DATASET_BYTES + BLAS_BYTES;
-    txd_text_addf(&out, "on disk      %zu bytes (%s)\n", disk,
-                  txd_output_bytes(text[0], sizeof text[0], (double)disk));
+    memory = peak_now() + pass + cost.memory + FILE_BYTES + BLAS_BYTES;
+    fprintf(stderr, "now %zu pass %zu rec %zu\n", peak_now(), pass, cost.memory);
+    txd_text_addf(&out, "on disk      %zu bytes (%s)\n", cost.disk,
+                  txd_output_bytes(text[0], sizeof text[0], (double)cost.disk));
     txd_text_addf(&out, "peak memory  %zu bytes (%s)\n", memory,
                   txd_output_bytes(text[1], sizeof text[1], (double)memory));
     return txd_output_result(&out, TXD_EXIT_HELD);

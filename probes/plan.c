@@ -11,6 +11,7 @@ typedef struct listing {
     txd_text *out;
     const char *probe;
     size_t total;
+    txd_recording_memory memory;
 } listing;
 
 static void add_shape(txd_text *out, const txd_dataset_spec *spec)
@@ -46,7 +47,9 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
 
     bytes += dataset->names;
     bytes -= dataset->left_out < bytes ? dataset->left_out : 0;
-    txd_text_add(out, spec->path);
+    /* Values by the name of their point, which is what `record` takes. */
+    txd_text_add(out,
+                 strncmp(spec->path, "value/", 6) == 0 ? dataset->name : spec->path);
     pad(out, begin, 40);
     txd_text_add(out, list->probe);
     pad(out, begin, 51);
@@ -55,6 +58,7 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
     txd_text_addf(out, "%14zu  ", bytes);
     add_shape(out, spec);
     txd_text_add(out, "\n");
+    txd_recording_memory_add(&list->memory, spec);
     return txd_size_add(&list->total, list->total, bytes);
 }
 
@@ -87,7 +91,7 @@ static txd_status add_all(listing *list, txd_arena *arena,
     return TXD_OK;
 }
 
-txd_status txd_recorder_plan(txd_text *out, size_t *bytes,
+txd_status txd_recorder_plan(txd_text *out, txd_recorder_cost *cost,
                              const txd_probe_context *context,
                              const txd_probe_use *uses, size_t count)
 {
@@ -103,7 +107,9 @@ txd_status txd_recorder_plan(txd_text *out, size_t *bytes,
     txd_arena_destroy(arena);
     if (status == TXD_OK)
         status = txd_text_status(out);
-    if (status == TXD_OK)
-        *bytes = list.total;
-    return status;
+    if (status != TXD_OK)
+        return status;
+    cost->disk = list.total;
+    cost->memory = txd_recording_memory_total(&list.memory);
+    return TXD_OK;
 }

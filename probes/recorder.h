@@ -53,9 +53,14 @@ txd_status txd_recorder_close(txd_recorder *recorder, bool complete);
 /* Closes and removes PATH.part; frees. For failures before the first step. */
 void txd_recorder_discard(txd_recorder *recorder);
 
+/* Bytes of the finished file, and of the memory that writing it takes. */
+typedef struct txd_recorder_cost {
+    size_t disk, memory;
+} txd_recorder_cost;
+
 /* Everything that a run would record: a line per dataset (point, shape, dtype, bytes)
- * and the total of the file, appended to `out`; *bytes = that total. */
-txd_status txd_recorder_plan(txd_text *out, size_t *bytes,
+ * is appended to `out`, and what it costs in all. */
+txd_status txd_recorder_plan(txd_text *out, txd_recorder_cost *cost,
                              const txd_probe_context *context,
                              const txd_probe_use *uses, size_t count);
 

@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL_CACHE ((size_t)64 << 10)
-#define LARGE_CACHE ((size_t)1 << 20)
-#define CACHE_BUDGET ((size_t)32 << 20)
-
 txd_status txd_h5_grow(void *items, size_t *capacity, size_t count, size_t size)
 {
     size_t wanted = *capacity ? *capacity * 2 : 8;
@@ -79,7 +75,7 @@ static hid_t make_access_list(const txd_h5_dataset *dataset)
     hid_t list = H5Pcreate(H5P_DATASET_ACCESS);
 
     /* Whole chunks go out first: they are written once. */
-    H5Pset_chunk_cache(list, dataset->cache_bytes > SMALL_CACHE ? 53 : 211,
+    H5Pset_chunk_cache(list, dataset->cache_bytes > TXD_H5_SMALL_CACHE ? 53 : 211,
                        dataset->cache_bytes, 1.0);
     return list;
 }
@@ -156,7 +152,7 @@ txd_status txd_h5_dataset_close(txd_h5_writer *writer, txd_h5_dataset *dataset)
     if (id < 0)
         return TXD_OK;
     dataset->id = H5I_INVALID_HID;
-    if (dataset->cache_bytes > SMALL_CACHE)
+    if (dataset->cache_bytes > TXD_H5_SMALL_CACHE)
         writer->cached -= dataset->cache_bytes;
     if (H5Dclose(id) < 0)
         return txd_h5_fail(TXD_ERR_IO, writer->file, "writing");
@@ -166,7 +162,7 @@ txd_status txd_h5_dataset_close(txd_h5_writer *writer, txd_h5_dataset *dataset)
 static txd_status close_large(txd_h5_writer *writer)
 {
     for (size_t i = 0; i < writer->count; i++)
-        if (writer->datasets[i].cache_bytes > SMALL_CACHE)
+        if (writer->datasets[i].cache_bytes > TXD_H5_SMALL_CACHE)
             TXD_TRY(txd_h5_dataset_close(writer, &writer->datasets[i]));
     return TXD_OK;
 }
@@ -196,8 +192,8 @@ txd_status txd_h5_dataset_open(txd_h5_writer *writer, txd_h5_dataset *dataset,
     if (dataset->id >= 0 && dataset->part == part)
         return TXD_OK;
     TXD_TRY(txd_h5_dataset_close(writer, dataset));
-    if (dataset->cache_bytes > SMALL_CACHE) {
-        if (writer->cached + dataset->cache_bytes > CACHE_BUDGET)
+    if (dataset->cache_bytes > TXD_H5_SMALL_CACHE) {
+        if (writer->cached + dataset->cache_bytes > TXD_H5_CACHE_BUDGET)
             TXD_TRY(close_large(writer));
         writer->cached += dataset->cache_bytes;
     }
@@ -241,7 +237,6 @@ txd_status txd_h5_writer_dataset(txd_h5_writer *writer, size_t *out,
 {
     txd_h5_dataset *dataset;
     int first = spec->per_step ? 1 : 0;
-    size_t chunk;
 
     TXD_TRY(txd_h5_grow(&writer->datasets, &writer->capacity, writer->count,
                         sizeof *writer->datasets));
@@ -252,10 +247,7 @@ txd_status txd_h5_writer_dataset(txd_h5_writer *writer, size_t *out,
     TXD_TRY(copy_spec(writer, &dataset->spec, spec));
     for (int axis = first; axis < dataset->plan.rank; axis++)
         dataset->dims[axis] = spec->dims[axis - first];
-    chunk = dataset->plan.chunked ? dataset->plan.chunk_bytes : 0;
-    dataset->cache_bytes = chunk > LARGE_CACHE ? chunk : 2 * chunk;
-    if (dataset->cache_bytes < SMALL_CACHE)
-        dataset->cache_bytes = SMALL_CACHE;
+    dataset->cache_bytes = txd_h5_cache_bytes(&dataset->plan);
     writer->count++;
     TXD_TRY(make_parts(writer, dataset));
     *out = writer->count - 1;

@@ -33,6 +33,12 @@ typedef struct txd_h5_plan {
 /* ERR_ARGUMENT for a spec that cannot be, ERR_LIMIT for sizes that overflow. */
 txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec);
 
+/* The chunk cache of an open dataset. Those above the small one share a budget: the
+ * datasets that hold them are closed when it is spent. */
+#define TXD_H5_SMALL_CACHE ((size_t)64 << 10)
+#define TXD_H5_CACHE_BUDGET ((size_t)32 << 20)
+size_t txd_h5_cache_bytes(const txd_h5_plan *plan);
+
 /* Bytes of an element of the file ("bf16" is stored as float32). */
 size_t txd_h5_stored_bytes(txd_dtype dtype);
 

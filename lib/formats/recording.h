@@ -83,6 +83,15 @@ size_t txd_recording_bytes(const txd_recording *recording);
 size_t txd_recording_estimate(const txd_dataset_spec *spec);
 size_t txd_recording_estimate_empty(void);
 
+/* What writing keeps in memory: chunk indices and descriptions, which never leave it,
+ * and cached chunks. Start with zeros, add the datasets, ask for the total. */
+typedef struct txd_recording_memory {
+    size_t kept, small, large;
+} txd_recording_memory;
+void txd_recording_memory_add(txd_recording_memory *memory,
+                              const txd_dataset_spec *spec);
+size_t txd_recording_memory_total(const txd_recording_memory *memory);
+
 /* Closes. With `complete`, sets complete = 1, fsyncs and renames over PATH; else leaves
  * PATH.part. Frees in either case. NULL is allowed. */
 txd_status txd_recording_close(txd_recording *recording, bool complete);
