@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Writes the binary seeds of the fuzz targets: corpus/safetensors and corpus/npy."""
+"""Writes the binary seeds of the fuzz targets: corpus/safetensors, corpus/npy and
+corpus/checkpoint."""
 import json
 import os
 import struct
@@ -76,6 +77,77 @@ def npy():
     put("npy", "empty", b"")
 
 
+LLAMA = {"model_type": "llama", "vocab_size": 3, "hidden_size": 2,
+         "intermediate_size": 3, "num_hidden_layers": 1, "num_attention_heads": 1}
+LLAMA_SHAPES = {
+    "model.embed_tokens.weight": [3, 2], "model.norm.weight": [2],
+    "lm_head.weight": [3, 2],
+    "model.layers.0.input_layernorm.weight": [2],
+    "model.layers.0.self_attn.q_proj.weight": [2, 2],
+    "model.layers.0.self_attn.k_proj.weight": [2, 2],
+    "model.layers.0.self_attn.v_proj.weight": [2, 2],
+    "model.layers.0.self_attn.o_proj.weight": [2, 2],
+    "model.layers.0.post_attention_layernorm.weight": [2],
+    "model.layers.0.mlp.gate_proj.weight": [3, 2],
+    "model.layers.0.mlp.up_proj.weight": [3, 2],
+    "model.layers.0.mlp.down_proj.weight": [2, 3],
+}
+GPT2 = {"model_type": "gpt2", "vocab_size": 3, "n_embd": 2, "n_layer": 1, "n_head": 1,
+        "n_positions": 4, "n_inner": 3, "activation_function": "gelu_new"}
+GPT2_SHAPES = {
+    "wte.weight": [3, 2], "wpe.weight": [4, 2], "ln_f.weight": [2], "ln_f.bias": [2],
+    "h.0.ln_1.weight": [2], "h.0.ln_1.bias": [2], "h.0.attn.bias": [1, 1, 2, 2],
+    "h.0.attn.c_attn.weight": [2, 6], "h.0.attn.c_attn.bias": [6],
+    "h.0.attn.c_proj.weight": [2, 2], "h.0.attn.c_proj.bias": [2],
+    "h.0.ln_2.weight": [2], "h.0.ln_2.bias": [2],
+    "h.0.mlp.c_fc.weight": [2, 3], "h.0.mlp.c_fc.bias": [3],
+    "h.0.mlp.c_proj.weight": [3, 2], "h.0.mlp.c_proj.bias": [2],
+}
+
+
+def model(config, shapes, changes=None):
+    header, end = {}, 0
+    for name, shape in shapes.items():
+        count = 1
+        for side in shape:
+            count *= side
+        header[name] = tensor("BF16", shape, end, end + 2 * count)
+        end += 2 * count
+    return json.dumps(dict(config, **(changes or {}))).encode() + b"\0" + \
+        archive(header, bytes(i % 64 for i in range(end)))
+
+
+def checkpoint():
+    def without(shapes, name):
+        return {key: value for key, value in shapes.items() if key != name}
+    put("checkpoint", "llama", model(LLAMA, LLAMA_SHAPES))
+    put("checkpoint", "llama_all_fields", model(LLAMA, LLAMA_SHAPES, {
+        "head_dim": 2, "num_key_value_heads": 1, "rope_theta": 1e4, "sliding_window": 3,
+        "rope_scaling": None, "attention_bias": False, "mlp_bias": False,
+        "hidden_act": "silu", "rms_norm_eps": 1e-5, "max_position_embeddings": 8,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 5}}))
+    put("checkpoint", "llama_tied", model(
+        LLAMA, without(LLAMA_SHAPES, "lm_head.weight"), {"tie_word_embeddings": True}))
+    put("checkpoint", "llama_untied_without_head", model(
+        LLAMA, without(LLAMA_SHAPES, "lm_head.weight"), {"tie_word_embeddings": False}))
+    put("checkpoint", "llama_head_differs", model(
+        LLAMA, LLAMA_SHAPES, {"tie_word_embeddings": True}))
+    put("checkpoint", "llama_scaled", model(
+        LLAMA, LLAMA_SHAPES, {"rope_scaling": {"type": "linear", "factor": 2.0}}))
+    put("checkpoint", "gpt2", model(GPT2, GPT2_SHAPES))
+    put("checkpoint", "gpt2_by_layer", model(
+        GPT2, GPT2_SHAPES, {"scale_attn_by_inverse_layer_idx": True}))
+    put("checkpoint", "gpt2_bias_missing", model(
+        GPT2, without(GPT2_SHAPES, "h.0.mlp.c_fc.bias")))
+    put("checkpoint", "gpt2_many_layers", model(
+        GPT2, GPT2_SHAPES, {"n_layer": 65536}))
+    put("checkpoint", "gpt2_heads", model(GPT2, GPT2_SHAPES, {"n_head": 65536}))
+    put("checkpoint", "other_type", model(LLAMA, LLAMA_SHAPES, {"model_type": "bert"}))
+    put("checkpoint", "config_alone", json.dumps(LLAMA).encode())
+    put("checkpoint", "empty", b"")
+
+
 if __name__ == "__main__":
     safetensors()
     npy()
+    checkpoint()
