@@ -47,6 +47,9 @@ static void add_font(txd_text *out, const txd_sheet *sheet, int pixels)
     txd_text_add(out, "'");
 }
 
+/* Single quotes, because double ones run backticks. A quote inside is joined as a
+ * string of its own: doubled, as gnuplot documents it, 5.4 misreads it at the start and
+ * where two follow each other, and runs on with what comes next. */
 void txd_script_string(txd_text *out, const char *text)
 {
     txd_text cleaned;
@@ -54,8 +57,17 @@ void txd_script_string(txd_text *out, const char *text)
     txd_text_init(&cleaned);
     txd_clean(&cleaned, text, 4096);
     txd_text_add(out, "'");
-    for (const char *at = txd_text_get(&cleaned); *at; at++)
-        txd_text_add_bytes(out, *at == '\'' ? "''" : at, *at == '\'' ? 2 : 1);
+    for (const char *at = txd_text_get(&cleaned); *at;) {
+        size_t plain = strcspn(at, "'"), quotes = strspn(at + plain, "'");
+
+        txd_text_add_bytes(out, at, plain);
+        if (quotes != 0) {
+            txd_text_add(out, "'.\"");
+            txd_text_add_bytes(out, at + plain, quotes);
+            txd_text_add(out, "\".'");
+        }
+        at += plain + quotes;
+    }
     txd_text_add(out, "'");
     if (txd_text_status(&cleaned) != TXD_OK)
         out->status = txd_text_status(&cleaned);

@@ -53,7 +53,7 @@ size_t txd_clean_width(const char *text);
 txd_status txd_wrap(char ***out, size_t *count, txd_arena *arena, const char *text,
                     size_t width);
 
-/* A single-quoted gnuplot string of cleaned text. */
+/* A gnuplot string (an expression) of cleaned text, which nothing can leave. */
 void txd_script_string(txd_text *out, const char *text);
 
 /* Terminal, output, palette, and everything that is the same in every figure. */
