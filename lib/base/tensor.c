@@ -78,33 +78,39 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
+/* One loop per dtype: a switch inside would keep them from being vectorised. */
 static void load_reals(double *out, const piece *from, txd_dtype dtype, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        switch (dtype) {
-        case TXD_F32:
+    switch (dtype) {
+    case TXD_F32:
+        for (size_t i = 0; i < count; i++)
             out[i] = (double)from->f32[i];
-            break;
-        case TXD_F16:
+        break;
+    case TXD_F16:
+        for (size_t i = 0; i < count; i++)
             out[i] = (double)txd_f16_to_f32(from->b16[i]);
-            break;
-        case TXD_BF16:
+        break;
+    case TXD_BF16:
+        for (size_t i = 0; i < count; i++)
             out[i] = (double)txd_bf16_to_f32(from->b16[i]);
-            break;
-        case TXD_I64:
+        break;
+    case TXD_I64:
+        for (size_t i = 0; i < count; i++)
             out[i] = (double)from->i64[i];
-            break;
-        case TXD_I32:
+        break;
+    case TXD_I32:
+        for (size_t i = 0; i < count; i++)
             out[i] = (double)from->i32[i];
-            break;
-        case TXD_U8:
+        break;
+    case TXD_U8:
+        for (size_t i = 0; i < count; i++)
             out[i] = (double)from->u8[i];
-            break;
-        case TXD_F64:
-        default:
+        break;
+    case TXD_F64:
+    default:
+        for (size_t i = 0; i < count; i++)
             out[i] = from->f64[i];
-            break;
-        }
+        break;
     }
 }
 
@@ -117,31 +123,36 @@ static int64_t load_integer(const piece *from, txd_dtype dtype, size_t i)
 
 static void store_reals(piece *to, txd_dtype dtype, const double *from, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        switch (dtype) {
-        case TXD_F32:
+    switch (dtype) {
+    case TXD_F32:
+        for (size_t i = 0; i < count; i++)
             to->f32[i] = (float)from[i];
-            break;
-        case TXD_F16:
+        break;
+    case TXD_F16:
+        for (size_t i = 0; i < count; i++)
             to->b16[i] = txd_f32_to_f16(to_odd(from[i]));
-            break;
-        case TXD_BF16:
+        break;
+    case TXD_BF16:
+        for (size_t i = 0; i < count; i++)
             to->b16[i] = txd_f32_to_bf16(to_odd(from[i]));
-            break;
-        case TXD_I64:
+        break;
+    case TXD_I64:
+        for (size_t i = 0; i < count; i++)
             to->i64[i] = to_integer(from[i], -0x1p63, 0x1p63);
-            break;
-        case TXD_I32:
+        break;
+    case TXD_I32:
+        for (size_t i = 0; i < count; i++)
             to->i32[i] = (int32_t)to_integer(from[i], INT32_MIN, INT32_MAX);
-            break;
-        case TXD_U8:
+        break;
+    case TXD_U8:
+        for (size_t i = 0; i < count; i++)
             to->u8[i] = (uint8_t)to_integer(from[i], 0, UINT8_MAX);
-            break;
-        case TXD_F64:
-        default:
+        break;
+    case TXD_F64:
+    default:
+        for (size_t i = 0; i < count; i++)
             to->f64[i] = from[i];
-            break;
-        }
+        break;
     }
 }
 

@@ -8,6 +8,14 @@
 #include "base/arena.h"
 #include "suite.h"
 
+static bool all(const unsigned char *bytes, size_t count, unsigned value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
 static txd_arena *make(void)
 {
     txd_arena *arena = NULL;
@@ -28,13 +36,11 @@ START_TEST(every_allocation_is_aligned_zeroed_and_apart_from_the_others)
         kept[i] = txd_arena_alloc(arena, bytes, 1);
         ck_assert_ptr_nonnull(kept[i]);
         ck_assert_uint_eq((uintptr_t)kept[i] % 64, 0);
-        for (size_t j = 0; j < bytes; j++)
-            ck_assert_uint_eq(kept[i][j], 0);
+        ck_assert(all(kept[i], bytes, 0));
         memset(kept[i], (int)i, bytes);
     }
     for (size_t i = 0; i < 200; i++)
-        for (size_t j = 0; j < i * i * 7 % 9000 + 1; j++)
-            ck_assert_uint_eq(kept[i][j], i);
+        ck_assert(all(kept[i], i * i * 7 % 9000 + 1, (unsigned)i));
     txd_arena_destroy(arena);
 }
 END_TEST
@@ -47,9 +53,8 @@ START_TEST(memory_is_zeroed_again_after_a_reset)
         unsigned char *small = txd_arena_alloc(arena, 100, 1);
         unsigned char *large = txd_arena_alloc(arena, 300000, 1);
 
-        for (size_t i = 0; i < 300000; i++)
-            ck_assert_uint_eq(large[i], 0);
-        ck_assert_uint_eq(small[99], 0);
+        ck_assert(all(large, 300000, 0));
+        ck_assert(all(small, 100, 0));
         memset(small, 0xff, 100);
         memset(large, 0xff, 300000);
         txd_arena_reset(arena);

@@ -57,7 +57,8 @@ START_TEST(reals_read_back_exactly_in_few_digits)
 
         text.length = 0;
         txd_text_add_real(&text, value);
-        ck_assert(strtod(txd_text_get(&text), NULL) == value);
+        if (strtod(txd_text_get(&text), NULL) != value)
+            ck_abort_msg("%a: %s", value, txd_text_get(&text));
     }
     text.length = 0;
     txd_text_add_real(&text, NAN);
