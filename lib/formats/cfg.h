@@ -16,13 +16,14 @@ extern "C" {
  * (libconfig 1.5 wraps them silently). ERR_IO when it cannot be read. */
 txd_status txd_cfg_load(txd_setting **out, txd_arena *arena, const char *path);
 
-/* The same from memory; `name` stands in messages for the path. */
+/* The same from memory, where @include is refused; `name` stands for the path. */
 txd_status txd_cfg_parse(txd_setting **out, txd_arena *arena, const char *name,
                          const char *text);
 
 /* Applies "dotted.path=value" (as of --set): the value is in model.cfg syntax; a word
- * that is not a value there is a string. Missing groups are made; a number picks a
- * list's element. The setting's place becomes "--set". ERR_CONFIG if malformed. */
+ * that is not a value there is a string. Missing groups and lists are made; a number
+ * picks a list's element, or adds one at its end. The setting's place becomes "--set".
+ * ERR_CONFIG if malformed; the tree is then as it was. */
 txd_status txd_cfg_set(txd_setting *root, txd_arena *arena, const char *assignment);
 
 #ifdef __cplusplus
