@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* Settings know their file but no line (0). All live in `arena`. ERR_IO or ERR_FORMAT on failure. */
+/* Settings know their file but no line (0). All live in `arena`. ERR_IO or ERR_FORMAT
+ * on failure. */
 txd_status txd_json_load(txd_setting **out, txd_arena *arena, const char *path);
 
 /* The same from `count` bytes; `name` stands in messages for the path. */
