@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A pass with everything kept: the values at every site by name, for tests of the
+ * decoder.
+ */
+#ifndef TXD_TESTS_OBSERVE_H
+#define TXD_TESTS_OBSERVE_H
+
+#include "txd.h"
+
+#define OBSERVE_SITES 512
+
+typedef struct observed {
+    txd_arena *arena;
+    txd_checkpoint *checkpoint;
+    txd_params *params;
+    txd_config config;
+    txd_plan *plan;
+    txd_model *model;
+    txd_run *run;
+    txd_inputs inputs;
+    txd_tap tap;
+    unsigned extra;   /* further bits to ask for at attn.weights */
+    const char *only; /* globs of sites to keep; NULL = all */
+    int threads;
+    size_t sites;
+    struct observed_site {
+        char name[96];
+        size_t count, cells; /* elements of the whole; those that came */
+        double *values;      /* NaN where nothing came */
+        double *rows;        /* attn.weights: (b, h, q, TXD_ROW_COUNT) */
+        double stats[TXD_STAT_COUNT_OF];
+    } * site;
+} observed;
+
+/* A model folder below the real models; false (message in txd_message) on failure. */
+txd_status observe_model(observed *o, const char *folder, const char *backend);
+/* A model of a cfg text ("model : {...}; weights...;"), parameters drawn. */
+txd_status observe_cfg(observed *o, const char *cfg, const char *backend);
+/* Rows of tokens from a .npy of rank 1 or 2. */
+txd_status observe_npy(observed *o, const char *path);
+/* batch x length tokens drawn at random, all valid. */
+txd_status observe_random(observed *o, size_t batch, size_t length);
+/* Plants faults by cfg text: "faults = ( { name = ... } );" */
+txd_status observe_faults(observed *o, const char *cfg);
+/* Runs one pass with the tap. */
+txd_status observe_pass(observed *o);
+void observe_finish(observed *o);
+
+/* The values at a site; NULL if it was not offered. */
+struct observed_site *observe_site(observed *o, const char *name);
+
+/* Reads a .npy as doubles into the arena; *count elements. */
+txd_status observe_golden(double **out, size_t *count, observed *o, const char *path);
+
+#endif
