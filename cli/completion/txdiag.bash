@@ -13,7 +13,7 @@ _txdiag()
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]}
-    local words=
+    local words='' kind
 
     if [ "$COMP_CWORD" -eq 1 ]; then
         words='run check info list plot report explain --help --version'
@@ -24,24 +24,32 @@ _txdiag()
     --backend) words=$(_txdiag_names backends) ;;
     --only | --skip) words=$(_txdiag_names checks) ;;
     --format) words='text json' ;;
+    --scale) words='linear log' ;;
     esac
     if [ -z "$words" ] && [[ $current == -* ]]; then
-        words='--backend --threads --force -q -v --help'
+        words='--backend --threads --force --quiet --verbose --help'
         case $command in
-        run) words+=' -o --set --report --dry-run' ;;
-        check) words+=' -o --rules --only --skip --strict --format' ;;
-        info) words+=' --json' ;;
-        plot) words+=' -o --layer --head --step --query --key' ;;
-        report) words+=' -o' ;;
-        esac
-    elif [ -z "$words" ]; then
-        case $command in
-        list) words='points probes checks faults figures backends' ;;
-        explain)
-            words=$(_txdiag_names checks && _txdiag_names faults &&
-                _txdiag_names points)
+        run) words+=' --output --set --report --dry-run' ;;
+        check) words+=' --output --set --rules --only --skip --strict --format' ;;
+        info) words+=' --json --set' ;;
+        list) words+=' --set --markdown' ;;
+        plot)
+            words+=' --output --layer --head --step --batch --query --key --scale'
             ;;
-        plot) [ "$COMP_CWORD" -gt 2 ] && words=$(_txdiag_names points) ;;
+        report) words+=' --output' ;;
+        esac
+    elif [ -z "$words" ] && [[ $previous != -* ]]; then
+        case $command in
+        list)
+            [ "$COMP_CWORD" -gt 2 ] ||
+                words='points probes checks faults figures backends keys'
+            ;;
+        explain)
+            for kind in checks faults points probes keys; do
+                words+=" $(_txdiag_names "$kind")"
+            done
+            ;;
+        plot) [ "$COMP_CWORD" -le 2 ] || words=$(_txdiag_names points) ;;
         esac
     fi
     # No words: readline completes file names (-o default below).

@@ -12,7 +12,8 @@ _txdiag() {
     local -a everywhere
     everywhere=('--backend[arithmetic]:backend:{_txdiag_names backends}'
         '--threads[threads]:count:' '--force[replace a foreign output file]'
-        '-q[say less]' '-v[say more]' '--help[explain]')
+        '(-q --quiet)'{-q,--quiet}'[say less]' '(-v --verbose)'{-v,--verbose}'[say more]'
+        '(-h --help)'{-h,--help}'[explain]')
     if (( CURRENT == 2 )); then
         compadd run check info list plot report explain --help --version
         return
@@ -21,19 +22,31 @@ _txdiag() {
     words=(${words[1]} ${words[3,-1]})
     (( CURRENT-- ))
     case $command in
-    run) _arguments $everywhere '-o[recording]:file:_files' '*--set[key=value]:key:' \
-        '--report[folder]:folder:_files -/' '--dry-run[only estimate]' '*:file:_files' ;;
-    check) _arguments $everywhere '-o[output]:file:_files' '--rules[file]:file:_files' \
-        '*--only[laws]:law:{_txdiag_names checks}' \
+    run) _arguments $everywhere '(-o --output)'{-o,--output}'[recording]:file:_files' \
+        '*--set[override a setting]:path=value:' '--report[folder]:folder:_files -/' \
+        '--dry-run[only estimate]' '*:file:_files' ;;
+    check) _arguments $everywhere '(-o --output)'{-o,--output}'[output]:file:_files' \
+        '--rules[thresholds]:file:_files' '*--only[laws]:law:{_txdiag_names checks}' \
         '*--skip[laws]:law:{_txdiag_names checks}' '--strict[warnings fail]' \
-        '--format[format]:format:(text json)' '*:file:_files' ;;
-    info) _arguments $everywhere '--json[as JSON]' '*:file:_files' ;;
-    list) compadd points probes checks faults figures backends ;;
-    plot) _arguments $everywhere '-o[picture]:file:_files' '--layer[layer]:n:' \
-        '--head[head]:n:' '--step[step]:n:' '--query[query]:n:' '--key[key]:n:' \
+        '--format[format]:format:(text json)' \
+        '*--set[override a setting]:path=value:' '*:file:_files' ;;
+    info) _arguments $everywhere '--json[as JSON]' \
+        '*--set[override a setting]:path=value:' '*:file:_files' ;;
+    list) _arguments $everywhere '--markdown[as a document]' \
+        '*--set[override a setting]:path=value:' \
+        '1:what:(points probes checks faults figures backends keys)' '2:file:_files' ;;
+    plot) _arguments $everywhere '(-o --output)'{-o,--output}'[picture]:file:_files' \
+        '--layer[layer]:n:' '--head[head]:n:' '--step[step]:n:' '--batch[row]:n:' \
+        '--query[queries]:range:' '--key[keys]:range:' '--scale[scale]:scale:(linear log)' \
         '1:recording:_files' '2:site:{_txdiag_names points}' ;;
-    report) _arguments $everywhere '-o[folder]:folder:_files -/' '*:file:_files' ;;
-    explain) _txdiag_names checks; _txdiag_names faults; _txdiag_names points ;;
+    report) _arguments $everywhere '(-o --output)'{-o,--output}'[folder]:folder:_files -/' \
+        '*:file:_files' ;;
+    explain)
+        local kind
+        for kind in checks faults points probes keys; do
+            _txdiag_names $kind
+        done
+        ;;
     esac
 }
 
