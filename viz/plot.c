@@ -15,20 +15,38 @@ static bool is_weights(const char *site)
     return length > tail && strcmp(site + length - tail, weights) == 0;
 }
 
-/* Weights that were not recorded in full are drawn from the pooled maps, which most
- * recordings of long inputs have instead. */
+/* True for weights that were not recorded in full, where pooled maps were: the rule for
+ * long inputs. */
+static bool only_pooled(const txd_trace *recording, const txd_figure_request *request)
+{
+    char site[TXD_SITE_BYTES];
+    size_t entry;
+
+    txd_site_of_layer(site, request->site, request->layer);
+    return is_weights(request->site) &&
+           txd_trace_find(recording, &entry, site) != TXD_OK &&
+           txd_trace_find(recording, &entry, "pooled/max") == TXD_OK;
+}
+
 static txd_status choose_pooled(const txd_figure **out, txd_figure_request *request,
                                 const txd_trace *recording)
 {
     txd_figure_request pooled = *request;
-    txd_point point;
     txd_slice slice;
+    txd_point point;
+    int layer = -1;
 
+    *out = &txd_figure_overview;
+    if (request->head < 0)
+        return TXD_OK;
+    if (!strchr(request->site, '*')) {
+        TXD_TRY(txd_point_parse(&point, &layer, request->site));
+        if (request->layer >= 0 && request->layer != layer)
+            return txd_slice_find(&slice, recording, request); /* its message */
+        pooled.layer = layer;
+    }
     pooled.site = "pooled/max";
-    if (pooled.layer < 0)
-        (void)txd_point_parse(&point, &pooled.layer, request->site);
-    if (txd_slice_find(&slice, recording, &pooled) != TXD_OK)
-        return txd_slice_find(&slice, recording, request); /* its message */
+    TXD_TRY(txd_slice_find(&slice, recording, &pooled));
     *request = pooled;
     *out = &txd_figure_matrix;
     return TXD_OK;
@@ -50,19 +68,14 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
     bool weighs = is_weights(request->site);
     txd_figure_request one = *request;
     txd_slice slice;
-    size_t pooled;
-    txd_status status;
 
     *out = &txd_figure_overview;
     if (weighs && star && request->head < 0)
         return TXD_OK;
+    if (!star && only_pooled(recording, request))
+        return choose_pooled(out, request, recording);
     one.head = weighs && request->head < 0 ? 0 : request->head;
-    status = txd_slice_find(&slice, recording, &one);
-    if (status == TXD_ERR_CONFIG && weighs && !star &&
-        txd_trace_find(recording, &pooled, "pooled/max") == TXD_OK)
-        return request->head < 0 ? TXD_OK : choose_pooled(out, request, recording);
-    if (status != TXD_OK)
-        return txd_slice_find(&slice, recording, request); /* its message */
+    TXD_TRY(txd_slice_find(&slice, recording, &one));
     if (weighs && request->head < 0 && has_heads(&slice))
         return TXD_OK;
     *out = slice.row_axis >= 0 && txd_axis_of(&slice.info, 'q') == slice.row_axis &&

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The HTML report: complete, self-contained, and safe whatever the recording says.
+ */
+#include "suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+#include "viz/html.h"
+#include "viz/viz.h"
+
+#define HOSTILE "<script>alert('x')</script>\"><img src=x onerror=y>&\n\xff"
+
+static void add_numbers(fake *recording, const char *table, const char *name,
+                        double value, size_t rows)
+{
+    const size_t dims[1] = {rows};
+    double values[4] = {value, value, value, value};
+    char path[96];
+
+    snprintf(path, sizeof path, "checks/%s/%s", table, name);
+    fake_add(recording, path, "r", values, dims);
+}
+
+static void open_judged(fake *out, const char *verdict)
+{
+    static const char *laws[2] = {"row_sum", "causality"}, *notes[2] = {HOSTILE, ""};
+    static const char *verdicts[2], *found[1] = {"causality"};
+    static const char *sites[1] = {"layers.1.attn.weights"}, *messages[1] = {HOSTILE};
+    static const char *fails[1];
+    const size_t leak[4] = {1, 2, 3, 4};
+
+    verdicts[0] = "pass";
+    verdicts[1] = fails[0] = verdict;
+    fake_open(out);
+    fake_decoder(out, 6);
+    fake_weights(out, 6, leak, 0.5);
+    fake_meta(out, "command", HOSTILE);
+    fake_strings(out, "checks/laws/name", laws, 2);
+    fake_strings(out, "checks/laws/verdict", verdicts, 2);
+    fake_strings(out, "checks/laws/note", notes, 2);
+    add_numbers(out, "laws", "evaluated", 21, 2);
+    add_numbers(out, "laws", "worst", 0.5, 2);
+    fake_strings(out, "checks/findings/law", found, 1);
+    fake_strings(out, "checks/findings/verdict", fails, 1);
+    fake_strings(out, "checks/findings/site", sites, 1);
+    fake_strings(out, "checks/findings/message", messages, 1);
+    add_numbers(out, "findings", "layer", 1, 1);
+    add_numbers(out, "findings", "head", 2, 1);
+    add_numbers(out, "findings", "query", 3, 1);
+    add_numbers(out, "findings", "key", 4, 1);
+    add_numbers(out, "findings", "measured", 0.5, 1);
+    add_numbers(out, "findings", "allowed", 0, 1);
+}
+
+static char *read_page(const char *folder)
+{
+    char path[4200];
+    txd_mapped file;
+    char *page;
+
+    snprintf(path, sizeof path, "%s/index.html", folder);
+    ck_assert_int_eq(txd_file_map(&file, path), TXD_OK);
+    page = calloc(file.count + 1, 1);
+    ck_assert_ptr_nonnull(page);
+    memcpy(page, file.bytes, file.count);
+    txd_file_unmap(&file);
+    return page;
+}
+
+static size_t count_of(const char *page, const char *words)
+{
+    size_t count = 0;
+
+    for (const char *at = page; (at = strstr(at, words)) != NULL; at++)
+        count++;
+    return count;
+}
+
+#define NEED_GNUPLOT(status)                                                           \
+    do {                                                                               \
+        if ((status) == TXD_ERR_MISSING)                                               \
+            test_skip("no gnuplot with fonts");                                        \
+    } while (0)
+
+START_TEST(the_page_tells_what_was_found_before_it_shows_pictures)
+{
+    const char *folder = test_file("a/b/report");
+    txd_status status;
+    fake recording;
+    char *page;
+
+    open_judged(&recording, "fail");
+    status = txd_report_html(recording.trace, "some.h5", folder);
+    NEED_GNUPLOT(status);
+    ck_assert_msg(status == TXD_OK, "%s", txd_message());
+    page = read_page(folder);
+    ck_assert_ptr_nonnull(strstr(page, "1 of 2 laws broken"));
+    ck_assert_ptr_nonnull(strstr(page, "layers.1.attn.weights</code>, head 2, query 3, "
+                                       "key 4"));
+    ck_assert_ptr_nonnull(strstr(page, "measured 0.5, allowed 0"));
+    ck_assert(strstr(page, "<h2>Findings") < strstr(page, "<h2>Figures"));
+    ck_assert_uint_eq(count_of(page, "src=\"data:image/png;base64,iVBORw0KGgo"), 2);
+    ck_assert_uint_eq(count_of(page, "<img alt=\""), 2);
+    ck_assert_uint_eq(count_of(page, "http"), 0);
+    ck_assert_ptr_nonnull(strstr(page, "</html>\n"));
+    free(page);
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(hostile_strings_are_text_in_the_page)
+{
+    const char *folder = test_file("report");
+    fake recording;
+    char *page;
+
+    open_judged(&recording, HOSTILE);
+    (void)txd_report_html(recording.trace, HOSTILE, folder);
+    page = read_page(folder);
+    ck_assert_uint_eq(count_of(page, "<script"), 0);
+    ck_assert_uint_eq(count_of(page, "<img src"), 0);
+    ck_assert_uint_eq(count_of(page, "\xff"), 0);
+    ck_assert_uint_ge(count_of(page, "&lt;script&gt;alert(&#39;x&#39;)"), 4);
+    free(page);
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(without_gnuplot_the_page_still_holds_the_verdicts)
+{
+    const char *folder = test_file("report");
+    fake recording;
+    char *page;
+
+    open_judged(&recording, "fail");
+    ck_assert_int_eq(setenv("PATH", test_scratch(), 1), 0);
+    ck_assert_int_eq(txd_report_html(recording.trace, "some.h5", folder),
+                     TXD_ERR_MISSING);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "gnuplot-nox"));
+    page = read_page(folder);
+    ck_assert_ptr_nonnull(strstr(page, "1 of 2 laws broken"));
+    ck_assert_ptr_nonnull(strstr(page, "No picture: gnuplot"));
+    ck_assert_uint_eq(count_of(page, "<img"), 0);
+    free(page);
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(a_recording_without_verdicts_is_not_called_healthy)
+{
+    const char *folder = test_file("report");
+    fake recording;
+    char *page;
+
+    fake_open(&recording);
+    fake_decoder(&recording, 4);
+    (void)txd_report_html(recording.trace, "some.h5", folder);
+    page = read_page(folder);
+    ck_assert_ptr_nonnull(strstr(page, "carries no verdicts"));
+    ck_assert_ptr_nonnull(strstr(page, "No attention weights were recorded"));
+    ck_assert_uint_eq(count_of(page, "class=\"summary pass\""), 0);
+    free(page);
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_made_is_named)
+{
+    const char *file = test_file("file");
+    char folder[4200];
+    fake recording;
+
+    ck_assert_int_eq(txd_file_replace(file, "x", 1), TXD_OK);
+    snprintf(folder, sizeof folder, "%s/report", file);
+    fake_open(&recording);
+    ck_assert_int_eq(txd_report_html(recording.trace, "some.h5", folder), TXD_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(txd_message(), folder));
+    fake_close(&recording);
+}
+END_TEST
+
+/* The vectors of RFC 4648, section 10. */
+START_TEST(base64_is_that_of_rfc_4648)
+{
+    static const char *const vectors[][2] = {{"", ""},
+                                             {"f", "Zg=="},
+                                             {"fo", "Zm8="},
+                                             {"foo", "Zm9v"},
+                                             {"foob", "Zm9vYg=="},
+                                             {"fooba", "Zm9vYmE="},
+                                             {"foobar", "Zm9vYmFy"}};
+
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        txd_text out;
+
+        txd_text_init(&out);
+        txd_html_base64(&out, vectors[i][0], strlen(vectors[i][0]));
+        ck_assert_str_eq(txd_text_get(&out), vectors[i][1]);
+        txd_text_finish(&out);
+    }
+}
+END_TEST
+
+TEST_MAIN(the_page_tells_what_was_found_before_it_shows_pictures,
+          hostile_strings_are_text_in_the_page,
+          without_gnuplot_the_page_still_holds_the_verdicts,
+          a_recording_without_verdicts_is_not_called_healthy,
+          a_folder_that_cannot_be_made_is_named, base64_is_that_of_rfc_4648)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text of scripts: whatever a recording holds becomes one harmless line.
+ */
+#include "suite.h"
+
+#include <string.h>
+
+#include "viz/script.h"
+
+static void check_clean(const char *text, size_t limit, const char *expected)
+{
+    txd_text out;
+
+    txd_text_init(&out);
+    txd_clean(&out, text, limit);
+    ck_assert_str_eq(txd_text_get(&out), expected);
+    txd_text_finish(&out);
+}
+
+START_TEST(control_characters_become_visible)
+{
+    check_clean("a\nb\tc\r\x1b[0m\x7f", 100, "a␊b␉c␍␛[0m␡");
+    check_clean("\xC2\x85next", 100, "\xEF\xBF\xBDnext");
+}
+END_TEST
+
+START_TEST(invalid_utf8_is_replaced_byte_by_byte)
+{
+    check_clean("\xff", 100, "\xEF\xBF\xBD");
+    check_clean("a\xc3", 100, "a\xEF\xBF\xBD");
+    check_clean("\xc0\xaf", 100, "\xEF\xBF\xBD\xEF\xBF\xBD");
+    check_clean("\xed\xa0\x80x", 100, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDx");
+    check_clean("\xf4\x90\x80\x80", 100,
+                "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+    check_clean("\xe2\x82", 100, "\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+END_TEST
+
+START_TEST(marks_that_turn_the_direction_are_replaced)
+{
+    check_clean("a\xE2\x80\xAE"
+                "b\xE2\x81\xA6"
+                "c\xE2\x80\x8F\xEF\xBB\xBF",
+                100,
+                "a\xEF\xBF\xBD"
+                "b\xEF\xBF\xBD"
+                "c\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+END_TEST
+
+START_TEST(good_text_of_all_scripts_stays)
+{
+    const char *text = "Grüße 日本語 🙂 ▁once Ġupon שלום";
+
+    check_clean(text, 100, text);
+}
+END_TEST
+
+START_TEST(long_text_ends_in_an_ellipsis)
+{
+    check_clean("abcdef", 6, "abcdef");
+    check_clean("abcdefg", 6, "abcde…");
+    check_clean("日本語日本語", 3, "日本…");
+}
+END_TEST
+
+START_TEST(strings_keep_quotes_apart_and_hold_no_newline)
+{
+    txd_text out;
+
+    txd_text_init(&out);
+    txd_script_string(&out, "it's `touch x` \"$(y)\" \\n\n!touch z");
+    ck_assert_str_eq(txd_text_get(&out),
+                     "'it'.\"'\".'s `touch x` \"$(y)\" \\n␊!touch z'");
+    txd_text_finish(&out);
+    txd_text_init(&out);
+    txd_script_string(&out, "''a'");
+    ck_assert_str_eq(txd_text_get(&out), "''.\"''\".'a'.\"'\".''");
+    txd_text_finish(&out);
+}
+END_TEST
+
+START_TEST(lines_break_between_words_and_long_words_break_anywhere)
+{
+    txd_arena *arena;
+    char **lines;
+    size_t count;
+
+    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
+    ck_assert_int_eq(txd_wrap(&lines, &count, arena, "one two three", 8), TXD_OK);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_str_eq(lines[0], "one two");
+    ck_assert_str_eq(lines[1], "three");
+    ck_assert_int_eq(txd_wrap(&lines, &count, arena, "abcdefghij", 4), TXD_OK);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_str_eq(lines[2], "ij");
+    ck_assert_int_eq(txd_wrap(&lines, &count, arena, "日本語日", 4), TXD_OK);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_str_eq(lines[1], "語日");
+    txd_arena_destroy(arena);
+}
+END_TEST
+
+START_TEST(a_picture_without_a_known_ending_is_refused)
+{
+    txd_image_kind kind = TXD_IMAGE_PDF;
+
+    ck_assert_int_eq(txd_image_kind_of(&kind, "a.png"), TXD_OK);
+    ck_assert_int_eq(kind, TXD_IMAGE_PNG);
+    ck_assert_int_eq(txd_image_kind_of(&kind, "a.b.svg"), TXD_OK);
+    ck_assert_int_eq(kind, TXD_IMAGE_SVG);
+    ck_assert_int_eq(txd_image_kind_of(&kind, "a.jpg"), TXD_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(txd_message(), ".png, .svg or .pdf"));
+    ck_assert_int_eq(txd_image_kind_of(&kind, "png"), TXD_ERR_ARGUMENT);
+    ck_assert_int_eq(txd_image_kind_of(&kind, NULL), TXD_ERR_ARGUMENT);
+    ck_assert_int_eq(kind, TXD_IMAGE_SVG);
+}
+END_TEST
+
+TEST_MAIN(control_characters_become_visible, invalid_utf8_is_replaced_byte_by_byte,
+          marks_that_turn_the_direction_are_replaced, good_text_of_all_scripts_stays,
+          long_text_ends_in_an_ellipsis, strings_keep_quotes_apart_and_hold_no_newline,
+          lines_break_between_words_and_long_words_break_anywhere,
+          a_picture_without_a_known_ending_is_refused)
