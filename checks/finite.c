@@ -17,8 +17,8 @@
 /* The first row that sees no key although the claimed mask shows some. */
 typedef struct empty_row {
     bool is_set;
-    int step, layer;
-    size_t head, query;
+    int layer;
+    txd_law_place at;
     double seen; /* keys that the claimed mask shows it */
 } empty_row;
 
@@ -91,9 +91,11 @@ static void look_for_empty_rows(state *s, const txd_block *block)
     for (size_t i = 0; i < txd_law_rows(block) && !s->empty.is_set; i++)
         if (txd_law_row_get(&row, block, i) && row.column[TXD_ROW_MAX] == -INFINITY &&
             row.column[TXD_ROW_SEEN] > 0)
-            s->empty =
-                (empty_row){true,     block->site->step, block->site->layer,
-                            row.head, row.query,         row.column[TXD_ROW_SEEN]};
+            s->empty = (empty_row){true,
+                                   block->site->layer,
+                                   {block->site->step, (int64_t)row.batch,
+                                    (int64_t)row.head, (int64_t)row.query, -1},
+                                   row.column[TXD_ROW_SEEN]};
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
@@ -138,6 +140,16 @@ static const txd_nonfinite *guilty_parameter(const state *s)
     return kept > 0 ? &s->parameters[0] : NULL;
 }
 
+/* True if the first value that is not finite lies in the first row that sees no key. */
+static bool is_in_empty_row(const state *s)
+{
+    txd_law_place at = txd_nonfinite_place(&s->origin);
+
+    return s->empty.is_set && s->empty.layer == s->origin.layer &&
+           s->empty.at.step == at.step && s->empty.at.batch == at.batch &&
+           s->empty.at.head == at.head && s->empty.at.query == at.query;
+}
+
 static bool is_attention_after_mask(txd_point point)
 {
     return point == TXD_POINT_ATTN_MASKED || point == TXD_POINT_ATTN_WEIGHTS ||
@@ -147,19 +159,17 @@ static bool is_attention_after_mask(txd_point point)
 static void say_cause(txd_finding *finding, const state *s)
 {
     const txd_nonfinite *origin = &s->origin, *parameter = guilty_parameter(s);
-    bool is_empty = s->empty.is_set && s->empty.step == origin->step &&
-                    s->empty.layer == origin->layer;
+    bool is_empty = is_in_empty_row(s);
     char value[32];
 
     if (parameter)
         txd_law_say(finding, ". Cause: the parameter %s holds %s", parameter->name,
                     txd_law_number(value, parameter->value));
     else if (is_empty && is_attention_after_mask(origin->point))
-        txd_law_say(
-            finding,
-            ". Cause: a fully masked row: head %zu, query %zu may see %.0f keys "
-            "but every score that the softmax reads is -Inf",
-            s->empty.head, s->empty.query, s->empty.seen);
+        txd_law_say(finding,
+                    ". Cause: a fully masked row: this query may see %.0f keys, but "
+                    "every score that the softmax reads is -Inf",
+                    s->empty.seen);
     else if (origin->point == TXD_POINT_ATTN_MASKED && origin->value == -INFINITY)
         txd_law_say(finding, ". Cause: a key is masked that the claimed mask shows");
     else if (isinf(origin->value))
@@ -191,13 +201,16 @@ static txd_status finish(void *self, txd_result *result)
     if (s->origin.name[0]) {
         finding = finding_at(&s->origin);
         say_cause(&finding, s);
-        txd_law_say(&finding, ". It spreads to %s", s->last);
+        if (strcmp(s->last, s->origin.name) == 0)
+            txd_law_say(&finding, ". It goes no further");
+        else
+            txd_law_say(&finding, ". It spreads as far as %s", s->last);
         TXD_TRY(txd_result_add(result, &finding));
     }
-    if (s->bad_sites > 0)
+    if (s->bad_sites > 1)
         snprintf(result->note, sizeof result->note,
-                 "%" PRIu64 " of %" PRIu64 " sites are not finite; only the first is "
-                 "listed, the others inherit",
+                 "%" PRIu64 " of %" PRIu64 " sites are not finite; parameters and the "
+                 "first value are listed, the others inherit",
                  s->bad_sites, s->sites);
     result->finding_total = s->bad_sites;
     return TXD_OK;

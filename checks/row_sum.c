@@ -19,7 +19,9 @@
 typedef struct layer_worst {
     double measured, allowed; /* |sum - expected|; -1 if no row was judged */
     double sum, expected;
-    uint64_t seen, broken;
+    uint64_t judged, broken;
+    uint64_t low, empty;        /* of the broken: sum below 1; of 0 */
+    uint64_t full, full_broken; /* rows that see every key */
     txd_law_place at;
 } layer_worst;
 
@@ -63,6 +65,31 @@ static double expected_sum(const state *s, int layer, const double *column)
     }
 }
 
+static void count_row(layer_worst *worst, double sum, bool is_broken, bool is_full)
+{
+    worst->judged++;
+    worst->full += is_full;
+    if (!is_broken)
+        return;
+    worst->broken++;
+    worst->low += sum < 1;
+    worst->empty += sum == 0;
+    worst->full_broken += is_full;
+}
+
+/* What the broken rows of a layer have in common, if it tells something. */
+static void say_pattern(txd_finding *finding, const layer_worst *worst)
+{
+    if (isnan(worst->sum))
+        txd_law_say(finding, ": see the law `finite`");
+    else if (worst->empty == worst->broken)
+        txd_law_say(finding, ": they give no key any weight, all keys were masked");
+    else if (worst->low == worst->broken && worst->full > 0 && worst->full_broken == 0)
+        txd_law_say(finding,
+                    ", all below 1, and rows that see every key are right: the "
+                    "mask was applied after the softmax");
+}
+
 static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
 {
     layer_worst *worst = &s->layers[block->site->layer];
@@ -74,9 +101,9 @@ static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
     if (isnan(expected))
         return;
     s->evaluated++;
-    worst->seen++;
     s->is_unbounded |= isinf(allowed);
-    worst->broken += !txd_within(measured, allowed);
+    count_row(worst, sum, !txd_within(measured, allowed),
+              row->column[TXD_ROW_SEEN] == (double)block->pass->inputs->length);
     if (!txd_law_is_worse(txd_law_ratio(measured, allowed),
                           txd_law_ratio(worst->measured, worst->allowed)))
         return;
@@ -118,7 +145,8 @@ static txd_status add_layer(txd_result *result, const state *s, int layer)
                 (long long)worst->at.query, txd_law_number(sum, worst->sum),
                 worst->expected, txd_law_number(off, worst->measured));
     txd_law_say(&finding, "; %llu of %llu rows of this layer are off",
-                (unsigned long long)worst->broken, (unsigned long long)worst->seen);
+                (unsigned long long)worst->broken, (unsigned long long)worst->judged);
+    say_pattern(&finding, worst);
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += worst->broken - 1;
     return TXD_OK;
@@ -134,7 +162,7 @@ static txd_status finish(void *self, txd_result *result)
         const layer_worst *worst = &s->layers[l];
         double ratio = txd_law_ratio(worst->measured, worst->allowed);
 
-        if (worst->seen > 0 && txd_law_is_worse(ratio, worst_ratio)) {
+        if (worst->judged > 0 && txd_law_is_worse(ratio, worst_ratio)) {
             worst_ratio = ratio;
             result->worst = worst->measured;
             result->allowed = worst->allowed;

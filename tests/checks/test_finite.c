@@ -67,7 +67,7 @@ START_TEST(the_origin_is_named_in_the_first_the_middle_and_the_last_layer)
             strstr(r->findings[0].message, "NaN at token 5, element 3"));
         ck_assert_ptr_nonnull(strstr(r->findings[0].message, "made here"));
         ck_assert_ptr_nonnull(
-            strstr(r->findings[0].message, "spreads to layers.2.resid.post"));
+            strstr(r->findings[0].message, "spreads as far as layers.2.resid.post"));
         driver_finish(&d);
     }
 }

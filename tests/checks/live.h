@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Real passes under the laws: a model.cfg as text, a model, faults, verdicts.
+ */
+#ifndef TXD_TESTS_CHECKS_LIVE_H
+#define TXD_TESTS_CHECKS_LIVE_H
+
+#include "checks/check.h"
+#include "suite.h"
+
+typedef struct live {
+    txd_arena *arena;
+    txd_setting *root;
+    txd_checkpoint *checkpoint;
+    txd_config claimed;
+    txd_input_source *source;
+    txd_fault_use *faults;
+    size_t fault_count;
+    txd_plan *plan;
+    txd_params *params;
+    txd_model *model;
+    txd_checks *checks;
+    const txd_result *results;
+    size_t count;
+    const char *inapplicable; /* why the faults cannot act; NULL = they did */
+} live;
+
+/* Reads, runs and judges `cfg`, laws `only` (NULL = all). Anything that goes wrong,
+ * except a fault that cannot act, fails the test. */
+void live_run(live *l, const char *cfg, const char *only);
+void live_finish(live *l);
+
+/* The result of a law that was selected. */
+const txd_result *live_result(const live *l, const char *law);
+
+#endif

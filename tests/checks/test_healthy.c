@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * No law speaks on healthy models: real ones, and every variant of the decoder.
+ */
+#include "live.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MINI                                                                           \
+    "model : { preset = \"mini\"; vocab = 64; d_model = 32; n_heads = 4; "             \
+    "n_layers = 3; d_ff = 64; max_seq_len = 64; "
+#define RAGGED                                                                         \
+    "input : { tokens = ([1, 5, 9, 2, 7, 3, 11, 40], [4, 4, 8], [3, 1, 2, 9, 60]); "
+
+/* `judged` of the laws must have something to judge, or the test would pass by skips.
+ */
+static void expect_silence(const char *cfg, size_t judged)
+{
+    const char *backends[] = {"ref64", "ref32", "cpu32"};
+
+    for (size_t b = 0; b < 3; b++) {
+        char text[2048];
+        size_t passed = 0;
+        live l;
+
+        snprintf(text, sizeof text, "%s precision : { backend = \"%s\"; };", cfg,
+                 backends[b]);
+        live_run(&l, text, NULL);
+        for (size_t i = 0; i < l.count; i++) {
+            const txd_result *r = &l.results[i];
+
+            ck_assert_msg(r->verdict == TXD_VERDICT_PASS ||
+                              r->verdict == TXD_VERDICT_SKIP,
+                          "%s: %s: %s\n%s", backends[b], r->check,
+                          r->finding_count ? r->findings[0].message : r->note, cfg);
+            passed += r->verdict == TXD_VERDICT_PASS;
+        }
+        ck_assert_msg(passed == judged, "%zu laws passed, expected %zu\n%s", passed,
+                      judged, cfg);
+        ck_assert_int_eq(txd_checks_exit(l.results, l.count, true), 0);
+        live_finish(&l);
+    }
+}
+
+static void expect_real(const char *model, const char *rest, size_t judged)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "model : { from = \"%s\"; }; %s", model, rest);
+    expect_silence(text, judged);
+}
+
+START_TEST(stories260K_is_healthy)
+{
+    const char *model = test_model("stories260K");
+
+    if (!model)
+        test_skip(TEST_NO_MODEL);
+    expect_real(model,
+                "input : { tokens = [1, 403, 407, 261, 378, 269, 12, 500, 33, 2, 9, "
+                "44, 301, 302, 303, 8, 77, 511, 0, 5]; };",
+                5);
+    expect_real(
+        model,
+        "input : { tokens = ([1, 403, 407, 261, 378], [1, 9]); pad = \"left\"; };", 6);
+    expect_real(model, "input : { tokens = ([1, 403, 407, 261, 378], [1, 9]); };", 6);
+    expect_real(model, "input : { random = { batch = 2; length = 300; }; };", 5);
+}
+END_TEST
+
+START_TEST(gpt_nano_sort_is_healthy)
+{
+    const char *model = test_model("gpt-nano-sort");
+
+    if (!model)
+        test_skip(TEST_NO_MODEL);
+    expect_real(model, "input : { tokens = [0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2]; };", 6);
+    expect_real(model, "input : { tokens = ([0, 1, 2, 1, 0, 2], [2, 1]); };", 7);
+    expect_real(model,
+                "input : { tokens = ([0, 1, 2, 1, 0, 2], [2, 1]); pad = \"left\"; };",
+                7);
+}
+END_TEST
+
+START_TEST(the_presets_are_healthy)
+{
+    const char *presets[] = {"mini", "gpt2", "llama"};
+
+    for (size_t i = 0; i < 3; i++) {
+        char text[512];
+
+        snprintf(text, sizeof text,
+                 "model : { preset = \"%s\"; vocab = 64; d_model = 32; n_heads = 4; "
+                 "n_layers = 2; d_ff = 64; max_seq_len = 64; }; "
+                 "input : { random = { batch = 2; length = 40; }; };",
+                 presets[i]);
+        expect_silence(text, i == 2 ? 5 : 6);
+    }
+}
+END_TEST
+
+START_TEST(variants_of_the_block_are_healthy)
+{
+    expect_silence(MINI "norm_placement = \"post\"; }; " RAGGED "};", 7);
+    expect_silence(MINI "residual_scale = 0.5; }; " RAGGED "};", 7);
+    expect_silence(MINI "norm = \"layernorm\"; activation = \"relu\"; gated = true; }; "
+                        "input : { random = { batch = 1; length = 64; }; };",
+                   6);
+    expect_silence(MINI "positions = \"none\"; }; " RAGGED "};", 6);
+    expect_silence(MINI "n_kv_heads = 2; head_dim = 6; value_dim = 10; }; " RAGGED
+                        "pad = \"left\"; };",
+                   7);
+    expect_silence(MINI "n_kv_heads = 1; score_scale = 1.0; }; " RAGGED "};", 7);
+}
+END_TEST
+
+START_TEST(variants_of_the_mask_are_healthy)
+{
+    expect_silence(MINI "}; mask : { window = 3; }; " RAGGED "};", 7);
+    expect_silence(MINI "}; mask : { window = 1; }; " RAGGED "pad = \"left\"; };", 7);
+    expect_silence(MINI "}; mask : { causal = false; }; " RAGGED "};", 6);
+    expect_silence(
+        MINI "}; mask : { fill = -1e9; masked_row = \"uniform\"; }; " RAGGED "};", 7);
+    expect_silence(
+        MINI "}; mask : { masked_row = \"nan\"; }; " RAGGED "pad = \"left\"; };", 7);
+    expect_silence(MINI "}; mask : { evaluate_hidden = \"always\"; }; "
+                        "input : { tokens = [1, 2, 3, 4, 5, 6]; "
+                        "documents = [0, 0, 1, 1, 1, 2]; };",
+                   6);
+    expect_silence(MINI "}; " RAGGED "steps = 2; };", 7);
+}
+END_TEST
+
+START_TEST(one_token_alone_is_healthy)
+{
+    /* No later key and no padding: the two mask laws have nothing to judge. */
+    expect_silence(MINI "}; input : { tokens = [3]; };", 5);
+}
+END_TEST
+
+START_TEST(cells_that_are_not_computed_are_counted)
+{
+    const txd_result *r;
+    live l;
+
+    live_run(&l,
+             "model : { preset = \"llama\"; vocab = 64; d_model = 16; n_heads = 2; "
+             "n_layers = 1; d_ff = 16; }; "
+             "input : { random = { batch = 1; length = 600; }; };",
+             NULL);
+    r = live_result(&l, "causality");
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
+    ck_assert_uint_gt(r->evaluated, 0);
+    ck_assert_uint_gt(r->not_computed, 0);
+    ck_assert_uint_eq(r->evaluated + r->not_computed, 2 * 600 * 599 / 2);
+    live_finish(&l);
+}
+END_TEST
+
+START_TEST(fresh_tokens_beside_sinusoids_are_information)
+{
+    live l;
+
+    live_run(&l, MINI "positions = \"sinusoidal\"; }; " RAGGED "};", NULL);
+    ck_assert_int_eq(live_result(&l, "position_norm")->verdict, TXD_VERDICT_INFO);
+    ck_assert_int_eq(txd_checks_exit(l.results, l.count, true), 0);
+    live_finish(&l);
+}
+END_TEST
+
+TEST_MAIN(stories260K_is_healthy, gpt_nano_sort_is_healthy, the_presets_are_healthy,
+          variants_of_the_block_are_healthy, variants_of_the_mask_are_healthy,
+          one_token_alone_is_healthy, cells_that_are_not_computed_are_counted,
+          fresh_tokens_beside_sinusoids_are_information)

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Faults against laws on real models: every law, with all others disabled, trips on
+ * each of its faults in the first, a middle and the last layer, and says where. The
+ * whole table is printed at the end of the tests.
+ */
+#include "live.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Ragged batches, so that faults of padding can act; unequal rows, so that a mistaken
+ * batch row would show. */
+static const char *const models[] = {"stories260K", "gpt-nano-sort"};
+static const char *const inputs[] = {
+    "input : { tokens = ([1, 403, 407, 261, 378, 269, 12, 500, 33, 2, 9], "
+    "[1, 44, 301, 302, 303, 8, 77]); };",
+    "input : { tokens = ([0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2], [2, 1, 1, 0, 0, 2]); };",
+};
+
+enum { MODELS = 2, ALL_LAYERS = -1, TEXT = 2048 };
+
+typedef struct trial {
+    int model;
+    const char *fault;
+    int layer;        /* ALL_LAYERS: no selector */
+    const char *rest; /* other selectors; NULL = none */
+    const char *mask; /* keys of the group mask; NULL = none */
+} trial;
+
+/* False if the fault cannot act. */
+static bool run(live *l, const trial *t, const char *only)
+{
+    char text[TEXT], layers[32] = "";
+
+    if (t->layer != ALL_LAYERS)
+        snprintf(layers, sizeof layers, " layers = \"%d\";", t->layer);
+    snprintf(text, sizeof text,
+             "model : { from = \"%s\"; }; mask : { %s }; %s "
+             "faults : ( { name = \"%s\";%s %s } );",
+             test_model(models[t->model]), t->mask ? t->mask : "", inputs[t->model],
+             t->fault, layers, t->rest ? t->rest : "");
+    live_run(l, text, only);
+    return l->inapplicable == NULL;
+}
+
+static bool has_models(void)
+{
+    return test_model(models[0]) && test_model(models[1]);
+}
+
+static bool is_per_layer(const char *fault)
+{
+    return (txd_fault_selectors(txd_fault_find(fault)) & TXD_FAULT_LAYERS) != 0;
+}
+
+/* The layers in which a fault is tried; returns how many. */
+static int layers_for(int out[3], int model, const char *fault)
+{
+    int last = model == 0 ? 4 : 2;
+
+    if (!is_per_layer(fault)) {
+        out[0] = ALL_LAYERS;
+        return 1;
+    }
+    out[0] = 0;
+    out[1] = last / 2;
+    out[2] = last;
+    return 3;
+}
+
+static void expect_trip(const live *l, const trial *t, const char *law)
+{
+    const txd_result *r = live_result(l, law);
+
+    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s, layer %d: %s says %s %s",
+                  t->fault, t->layer, law, txd_verdict_name(r->verdict), r->note);
+    ck_assert_int_eq(txd_checks_exit(l->results, l->count, false), 1);
+    ck_assert_uint_gt(r->finding_count, 0);
+    ck_assert_str_ne(r->findings[0].message, "");
+    if (t->layer == ALL_LAYERS)
+        return;
+    ck_assert_msg(r->findings[0].layer == t->layer, "%s, layer %d: %s names layer %d",
+                  t->fault, t->layer, law, r->findings[0].layer);
+}
+
+START_TEST(every_law_alone_trips_on_each_of_its_faults)
+{
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    for (size_t c = 0; txd_check_at(c); c++)
+        for (const char *const *fault = txd_check_at(c)->faults; *fault; fault++) {
+            int acted = 0, layers[3];
+
+            for (int model = 0; model < MODELS; model++)
+                for (int i = layers_for(layers, model, *fault); i-- > 0;) {
+                    trial t = {model, *fault, layers[i], NULL, NULL};
+                    live l;
+
+                    if (run(&l, &t, txd_check_at(c)->name)) {
+                        ck_assert_uint_eq(l.count, 1);
+                        expect_trip(&l, &t, txd_check_at(c)->name);
+                        acted++;
+                    }
+                    live_finish(&l);
+                }
+            ck_assert_msg(acted > 0, "%s acted on no model", *fault);
+        }
+}
+END_TEST
+
+START_TEST(every_fault_of_the_catalogue_trips_a_law)
+{
+    for (size_t f = 0; txd_fault_at(f); f++) {
+        const char *name = txd_fault_name(txd_fault_at(f));
+        bool is_named = false;
+
+        for (size_t c = 0; txd_check_at(c); c++)
+            for (const char *const *fault = txd_check_at(c)->faults; *fault; fault++)
+                is_named |= strcmp(*fault, name) == 0;
+        ck_assert_msg(is_named, "no law lists the fault %s", name);
+    }
+}
+END_TEST
+
+START_TEST(a_fault_of_one_head_is_found_in_the_first_a_middle_and_the_last_head)
+{
+    const char *const faults[][2] = {
+        {"mask_missing", "causality"},     {"mask_off_by_one", "causality"},
+        {"mask_inverted", "causality"},    {"padding_ignored", "padding"},
+        {"mask_after_softmax", "row_sum"}, {"fully_masked_row", "row_sum"}};
+    const int heads[] = {0, 3, 7};
+
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
+        for (size_t h = 0; h < 3; h++) {
+            char rest[64];
+            trial t = {0, faults[f][0], 2, rest, NULL};
+            live l;
+
+            snprintf(rest, sizeof rest, "heads = \"%d\";", heads[h]);
+            ck_assert(run(&l, &t, faults[f][1]));
+            expect_trip(&l, &t, faults[f][1]);
+            ck_assert_int_eq(live_result(&l, faults[f][1])->findings[0].head, heads[h]);
+            ck_assert_uint_eq(live_result(&l, faults[f][1])->finding_count, 1);
+            live_finish(&l);
+        }
+}
+END_TEST
+
+START_TEST(a_mask_off_by_one_at_query_5_alone_is_found_and_at_query_0_too)
+{
+    const int queries[] = {0, 5};
+
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    for (int model = 0; model < MODELS; model++)
+        for (size_t q = 0; q < 2; q++) {
+            char rest[96];
+            trial t = {model, "mask_off_by_one", 1, rest, NULL};
+            const txd_finding *finding;
+            live l;
+
+            snprintf(rest, sizeof rest, "queries = \"%d\"; batch = \"0\";", queries[q]);
+            ck_assert(run(&l, &t, "causality"));
+            expect_trip(&l, &t, "causality");
+            finding = live_result(&l, "causality")->findings;
+            ck_assert_int_eq(finding->batch, 0);
+            ck_assert_int_eq(finding->query, queries[q]);
+            ck_assert_int_eq(finding->key, queries[q] + 1);
+            ck_assert_msg(strstr(finding->message, "off by one") != NULL, "%s",
+                          finding->message);
+            live_finish(&l);
+        }
+}
+END_TEST
+
+static void expect_words(const trial *t, const char *law, const char *words)
+{
+    live l;
+
+    ck_assert(run(&l, t, law));
+    expect_trip(&l, t, law);
+    ck_assert_msg(strstr(live_result(&l, law)->findings[0].message, words) != NULL,
+                  "%s: %s", t->fault, live_result(&l, law)->findings[0].message);
+    live_finish(&l);
+}
+
+START_TEST(findings_name_what_went_wrong)
+{
+    const struct {
+        trial t;
+        const char *law, *words;
+    } cases[] = {
+        {{0, "mask_missing", 2, NULL, NULL}, "causality", "the mask is missing"},
+        {{1, "mask_missing", 0, NULL, NULL}, "causality", "the mask is missing"},
+        {{0, "mask_inverted", 4, NULL, NULL}, "causality", "is inverted"},
+        {{0, "mask_off_by_one", 0, NULL, NULL}, "causality", "off by one"},
+        {{0, "padding_ignored", 4, NULL, NULL}, "padding", "padding is not masked"},
+        {{1, "mask_inverted", 1, NULL, NULL}, "padding", "is inverted"},
+        {{0, "scale_missing", 3, NULL, NULL}, "score_scale", "no scale at all"},
+        {{0, "residual_missing", 3, NULL, NULL}, "residual_sum", "is missing"},
+        {{0, "fully_masked_row", 3, NULL, NULL}, "row_sum", "all keys were masked"},
+        {{0, "mask_after_softmax", 3, NULL, NULL}, "row_sum", "after the softmax"},
+        {{1, "mask_after_softmax", 0, NULL, NULL}, "row_sum", "after the softmax"},
+        {{0, "mask_inverted", 2, NULL, NULL}, "finite", "that the claimed mask shows"},
+        {{0, "fully_masked_row", 2, NULL, NULL}, "finite", "a fully masked row"},
+        {{1, "embedding_too_large", ALL_LAYERS, NULL, NULL},
+         "position_norm",
+         "positions are drowned"},
+        {{1, "position_too_small", ALL_LAYERS, NULL, NULL},
+         "position_norm",
+         "positions are drowned"},
+    };
+
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_words(&cases[i].t, cases[i].law, cases[i].words);
+}
+END_TEST
+
+START_TEST(the_cause_of_a_nan_is_named)
+{
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    for (int layer = 0; layer < 5; layer += 2) {
+        trial nan = {0, "nan_in_weights", layer, NULL, NULL};
+        trial empty = {0, "fully_masked_row", layer, NULL, "masked_row = \"nan\";"};
+        char words[96];
+        live l;
+
+        snprintf(words, sizeof words, "the parameter layers.%d.attn.q.weight holds NaN",
+                 layer);
+        ck_assert(run(&l, &nan, "finite"));
+        expect_trip(&l, &nan, "finite");
+        ck_assert_uint_eq(live_result(&l, "finite")->finding_count, 2);
+        ck_assert_ptr_nonnull(
+            strstr(live_result(&l, "finite")->findings[1].message, words));
+        live_finish(&l);
+        expect_words(&empty, "finite", "a fully masked row");
+        expect_words(&empty, "row_sum", "sum to NaN");
+    }
+}
+END_TEST
+
+/* ---- the table ---- */
+
+static const char *cell(txd_verdict verdict)
+{
+    if (verdict == TXD_VERDICT_PASS)
+        return ".";
+    return verdict == TXD_VERDICT_FAIL ? "FAIL" : txd_verdict_name(verdict);
+}
+
+static void print_row(FILE *out, const trial *t)
+{
+    char layer[16] = "-";
+    live l;
+
+    if (t->layer != ALL_LAYERS)
+        snprintf(layer, sizeof layer, "%d", t->layer);
+    fprintf(out, "%-20s %-14s %-5s", t->fault, models[t->model], layer);
+    if (!run(&l, t, NULL))
+        fprintf(out, "  cannot act here");
+    for (size_t i = 0; i < l.count; i++)
+        fprintf(out, "  %-*s", (int)strlen(l.results[i].check),
+                cell(l.results[i].verdict));
+    if (!l.inapplicable)
+        ck_assert_int_eq(txd_checks_exit(l.results, l.count, false), 1);
+    fprintf(out, "\n");
+    live_finish(&l);
+}
+
+START_TEST(the_table_of_faults_and_laws_is_printed)
+{
+    FILE *out;
+    int layers[3];
+
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    out = fopen(test_table("faults_and_laws.txt"), "w");
+    ck_assert_ptr_nonnull(out);
+    fprintf(out, "Faults against laws (. = the law holds)\n\n%-20s %-14s %-5s", "fault",
+            "model", "layer");
+    for (size_t c = 0; txd_check_at(c); c++)
+        fprintf(out, "  %s", txd_check_at(c)->name);
+    fprintf(out, "\n");
+    for (size_t f = 0; txd_fault_at(f); f++)
+        for (int model = 0; model < MODELS; model++) {
+            const char *name = txd_fault_name(txd_fault_at(f));
+            int count = layers_for(layers, model, name);
+
+            for (int i = 0; i < count; i++)
+                print_row(out, &(trial){model, name, layers[i], NULL, NULL});
+        }
+    ck_assert_int_eq(fclose(out), 0);
+}
+END_TEST
+
+TEST_MAIN(every_law_alone_trips_on_each_of_its_faults,
+          every_fault_of_the_catalogue_trips_a_law,
+          a_fault_of_one_head_is_found_in_the_first_a_middle_and_the_last_head,
+          a_mask_off_by_one_at_query_5_alone_is_found_and_at_query_0_too,
+          findings_name_what_went_wrong, the_cause_of_a_nan_is_named,
+          the_table_of_faults_and_laws_is_printed)
