@@ -33,13 +33,16 @@ static txd_status in_waves(struct txd_attention *job,
                            bool merge)
 {
     txd_run *run = job->run;
-    size_t count = run->batch * run->model->config->n_heads * job->blocks;
+    const txd_config *c = run->model->config;
+    size_t count = run->batch * c->n_heads * job->blocks;
+    double cells = (double)run->tile_rows * (double)run->length;
+    double operations = cells * (32 + (double)(c->head_dim + c->value_dim) / 4);
 
     for (size_t first = 0; first < count; first += run->wave) {
         size_t wave = count - first < run->wave ? count - first : run->wave;
 
         job->first_tile = first;
-        TXD_TRY(txd_parallel(&run->ctx, wave, body, job));
+        TXD_TRY(txd_parallel(&run->ctx, wave, operations, body, job));
         for (size_t i = 0; merge && i < wave; i++)
             TXD_TRY(txd_taps_merge_tile(run, &job->tiles[i], job->layer,
                                         first + i + 1 == count));

@@ -178,7 +178,9 @@ static txd_status whole_stats(double *out, txd_run *run, txd_point point,
         job.value = &real;
         job.skip = NULL;
     }
-    TXD_TRY(txd_parallel(&run->ctx, job.slabs * job.blocks, stats_chunk, &job));
+    TXD_TRY(txd_parallel(&run->ctx, job.slabs * job.blocks,
+                         8.0 * (double)(run->chunk_rows * job.width), stats_chunk,
+                         &job));
     for (size_t i = 0; i < job.slabs * job.blocks; i++)
         txd_stats_merge(&all, &run->parts[i]);
     txd_stats_final(out, &all);

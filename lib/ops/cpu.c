@@ -17,6 +17,8 @@
 #define BLOCK_ROWS 64
 #define BLOCK_COLUMNS 512
 #define CHUNK 16384
+/* Products per scalar operation's time. */
+#define VECTOR 8
 
 static size_t least(size_t a, size_t b)
 {
@@ -56,10 +58,11 @@ static txd_status linear_block(void *self, size_t i, int worker)
 txd_status txd_cpu32_linear(txd_ctx *ctx, const struct txd_linear_args *a)
 {
     struct txd_linear_args copy = *a;
+    size_t blocks = blocks_of(a->rows, BLOCK_ROWS) * blocks_of(a->n, BLOCK_COLUMNS);
+    double products = (double)a->rows * (double)a->n * (double)a->k;
 
-    return txd_parallel(ctx,
-                        blocks_of(a->rows, BLOCK_ROWS) * blocks_of(a->n, BLOCK_COLUMNS),
-                        linear_block, &copy);
+    return txd_parallel(ctx, blocks, products / VECTOR / (double)blocks, linear_block,
+                        &copy);
 }
 
 txd_status txd_cpu32_scores(txd_ctx *ctx, const struct txd_scores_args *a)
@@ -116,7 +119,8 @@ txd_status txd_cpu32_activate(txd_ctx *ctx, const struct txd_activate_args *a)
 {
     struct txd_activate_args copy = *a;
 
-    return txd_parallel(ctx, blocks_of(a->count, CHUNK), activate_chunk, &copy);
+    return txd_parallel(ctx, blocks_of(a->count, CHUNK), 64.0 * CHUNK, activate_chunk,
+                        &copy);
 }
 
 /* openblas_set_num_threads changes OpenMP's count too (measured with the OpenMP

@@ -269,9 +269,11 @@ struct txd_backend {
 };
 
 /* Calls body(self, i, worker) for every i < count on the context's threads; worker <
- * ctx->threads is unique among those running at once. Returns the failure of the
- * smallest failing i, with its message. Nested calls run serially. */
-txd_status txd_parallel(txd_ctx *ctx, size_t count,
+ * ctx->threads is unique among those running at once. `operations` is about how many
+ * arithmetic operations one call makes: little work in all runs on the calling thread,
+ * since waking a team costs more (and spins, where cores are busy). Returns the failure
+ * of the smallest failing i, with its message. Nested calls run serially. */
+txd_status txd_parallel(txd_ctx *ctx, size_t count, double operations,
                         txd_status (*body)(void *self, size_t i, int worker),
                         void *self);
 

@@ -29,6 +29,18 @@ void txd_threads_restore(int threads)
 #endif
 }
 
+/* About half a millisecond of one core. */
+#define WORTH_A_TEAM 2e6
+
+static txd_status
+serial(size_t count, txd_status (*body)(void *self, size_t i, int worker), void *self)
+{
+    for (size_t i = 0; i < count; i++)
+        TXD_TRY(body(self, i, 0));
+    return TXD_OK;
+}
+
+#ifdef _OPENMP
 struct failure {
     size_t index;
     txd_status status;
@@ -44,15 +56,20 @@ static void remember(struct failure *failure, size_t i, txd_status status)
     snprintf(failure->message, sizeof failure->message, "%s", txd_message());
 }
 
-txd_status txd_parallel(txd_ctx *ctx, size_t count,
+#endif
+
+txd_status txd_parallel(txd_ctx *ctx, size_t count, double operations,
                         txd_status (*body)(void *self, size_t i, int worker),
                         void *self)
 {
-    struct failure failure = {0, TXD_OK, ""};
 #ifdef _OPENMP
-    int threads = omp_in_parallel() || count < 2 ? 1 : ctx->threads;
+    struct failure failure = {0, TXD_OK, ""};
+    bool small = count < 2 || operations * (double)count < WORTH_A_TEAM;
+    int threads = small || omp_in_parallel() ? 1 : ctx->threads;
 
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
+    if (threads == 1)
+        return serial(count, body, self);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (long long i = 0; i < (long long)count; i++) {
         txd_status status = body(self, (size_t)i, omp_get_thread_num());
 
@@ -61,15 +78,11 @@ txd_status txd_parallel(txd_ctx *ctx, size_t count,
             remember(&failure, (size_t)i, status);
         }
     }
-#else
-    (void)ctx;
-    for (size_t i = 0; i < count && failure.status == TXD_OK; i++) {
-        txd_status status = body(self, i, 0);
-
-        if (status != TXD_OK)
-            remember(&failure, i, status);
-    }
-#endif
     return failure.status == TXD_OK ? TXD_OK
                                     : txd_fail(failure.status, "%s", failure.message);
+#else
+    (void)ctx;
+    (void)operations;
+    return serial(count, body, self);
+#endif
 }

@@ -51,7 +51,7 @@ txd_status REF(linear)(txd_ctx *ctx, const struct txd_linear_args *a)
 {
     struct linear_job job = {a};
 
-    return txd_parallel(ctx, a->rows, linear_row, &job);
+    return txd_parallel(ctx, a->rows, 8.0 * (double)(a->n * a->k), linear_row, &job);
 }
 
 txd_status REF(scores)(txd_ctx *ctx, const struct txd_scores_args *a)

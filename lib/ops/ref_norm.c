@@ -44,5 +44,5 @@ txd_status REF(norm)(txd_ctx *ctx, const struct txd_norm_args *a)
 {
     struct txd_norm_args copy = *a;
 
-    return txd_parallel(ctx, a->rows, norm_one, &copy);
+    return txd_parallel(ctx, a->rows, 6.0 * (double)a->width, norm_one, &copy);
 }
