@@ -123,15 +123,16 @@ txd_status txd_cpu32_activate(txd_ctx *ctx, const struct txd_activate_args *a)
                         &copy);
 }
 
-/* openblas_set_num_threads changes OpenMP's count too (measured with the OpenMP
- * flavour of OpenBLAS 0.3.21): hence read first, restore after. */
+/* A BLAS with threads of its own must not use them; one that takes OpenMP's is held to
+ * one by txd_parallel. (Asking OpenBLAS's OpenMP build for one thread would change
+ * OpenMP's own count: measured.) */
 void txd_cpu_prepare(void)
 {
 #ifdef OPENBLAS_VERSION
-    int threads = txd_threads_available();
+    enum { PTHREAD = 1 };
 
-    openblas_set_num_threads(1);
-    txd_threads_restore(threads);
+    if (openblas_get_parallel() == PTHREAD)
+        openblas_set_num_threads(1);
 #endif
 }
 

@@ -21,7 +21,7 @@ txd_status txd_cpu32_scores(txd_ctx *ctx, const struct txd_scores_args *a);
 txd_status txd_cpu32_mix(txd_ctx *ctx, const struct txd_mix_args *a);
 txd_status txd_cpu32_activate(txd_ctx *ctx, const struct txd_activate_args *a);
 
-/* Sets the BLAS to one thread per call, leaves OpenMP's count as it was. */
+/* Keeps a BLAS with threads of its own from using them. */
 void txd_cpu_prepare(void);
 
 /* "OpenBLAS 0.3.21, core Cooperlake, OpenMP build, 1 thread per call"; valid until the

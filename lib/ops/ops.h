@@ -280,9 +280,6 @@ txd_status txd_parallel(txd_ctx *ctx, size_t count, double operations,
 /* The threads that "all" means, 1 without OpenMP. */
 int txd_threads_available(void);
 
-/* Sets what txd_threads_available gives, after a library changed it. */
-void txd_threads_restore(int threads);
-
 /* Sum of parts in index order (Chan, Golub, LeVeque 1979); *to may be zeroed. */
 void txd_stats_merge(struct txd_stats_part *to, const struct txd_stats_part *part);
 /* The TXD_STAT_COUNT_OF statistics of a merged part. */

@@ -20,15 +20,6 @@ int txd_threads_available(void)
 #endif
 }
 
-void txd_threads_restore(int threads)
-{
-#ifdef _OPENMP
-    omp_set_num_threads(threads);
-#else
-    (void)threads;
-#endif
-}
-
 /* About half a millisecond of one core. */
 #define WORTH_A_TEAM 2e6
 
@@ -41,6 +32,20 @@ serial(size_t count, txd_status (*body)(void *self, size_t i, int worker), void 
 }
 
 #ifdef _OPENMP
+/* An OpenMP BLAS called outside of parallel regions uses as many threads as OpenMP
+ * would (OpenBLAS 0.3.21 asks at every call): that must be one here. */
+static txd_status
+alone(size_t count, txd_status (*body)(void *self, size_t i, int worker), void *self)
+{
+    int threads = omp_get_max_threads();
+    txd_status status;
+
+    omp_set_num_threads(1);
+    status = serial(count, body, self);
+    omp_set_num_threads(threads);
+    return status;
+}
+
 struct failure {
     size_t index;
     txd_status status;
@@ -68,7 +73,7 @@ txd_status txd_parallel(txd_ctx *ctx, size_t count, double operations,
     int threads = small || omp_in_parallel() ? 1 : ctx->threads;
 
     if (threads == 1)
-        return serial(count, body, self);
+        return alone(count, body, self);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (long long i = 0; i < (long long)count; i++) {
         txd_status status = body(self, (size_t)i, omp_get_thread_num());
