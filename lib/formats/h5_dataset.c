@@ -171,14 +171,16 @@ static txd_status reopen_part(txd_h5_writer *writer, txd_h5_dataset *dataset,
                               size_t part)
 {
     char path[512];
+    txd_status status = TXD_OK;
     hid_t access, space;
 
     TXD_TRY(part_path(path, sizeof path, dataset, part));
     access = make_access_list(dataset);
     dataset->id = H5Dopen2(writer->id, path, access);
-    H5Pclose(access);
     if (dataset->id < 0)
-        return txd_h5_fail(TXD_ERR_IO, writer->file, "opening a dataset");
+        status = txd_h5_fail(TXD_ERR_IO, writer->file, "opening a dataset");
+    H5Pclose(access);
+    TXD_TRY(status);
     dataset->part = part;
     space = H5Dget_space(dataset->id);
     H5Sget_simple_extent_dims(space, dataset->extent, NULL);

@@ -56,15 +56,17 @@ static txd_status make_scale(txd_h5_writer *writer, txd_h5_scale *scale,
 {
     hsize_t extent = length;
     hid_t space = H5Screate_simple(1, &extent, NULL);
+    txd_status status = TXD_OK;
     char path[32];
 
     snprintf(path, sizeof path, "dims/%s", axis->name);
     *scale = (txd_h5_scale){.letter = axis->letter, .length = length};
     scale->id = H5Dcreate2(writer->id, path, H5T_STD_I32LE, space, writer->links,
                            H5P_DEFAULT, H5P_DEFAULT);
-    H5Sclose(space);
     if (scale->id < 0)
-        return txd_h5_fail(TXD_ERR_IO, writer->file, "making /dims");
+        status = txd_h5_fail(TXD_ERR_IO, writer->file, "making /dims");
+    H5Sclose(space);
+    TXD_TRY(status);
     writer->scale_count++;
     if (H5DSset_scale(scale->id, axis->name) < 0 ||
         H5Rcreate(&scale->reference, writer->id, path, H5R_OBJECT, -1) < 0)
@@ -115,8 +117,11 @@ static herr_t put_array(hid_t object, const char *name, hid_t type, size_t count
     hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
     herr_t done = attribute < 0 ? -1 : H5Awrite(attribute, type, values);
 
+    /* A close would clear the error stack that a failure is told from. */
+    if (done < 0)
+        return -1;
     H5Sclose(space);
-    return attribute >= 0 && H5Aclose(attribute) < 0 ? -1 : done;
+    return H5Aclose(attribute);
 }
 
 static txd_status put_labels(const txd_h5_writer *writer, hid_t dataset,

@@ -10,22 +10,27 @@
 
 #define MAX_ATTRIBUTES 1000
 
-static hid_t open_file(const char *file)
+static txd_status open_file(hid_t *out, const char *file)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), id;
+    txd_status status = TXD_OK;
 
     /* Some file systems have no locks, and reading does not need one. */
     H5Pset_file_locking(access, false, true);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     id = H5Fopen(file, H5F_ACC_RDONLY, access);
+    if (id < 0)
+        status = txd_h5_fail(TXD_ERR_FORMAT, file, "opening it as HDF5");
+    else
+        *out = id;
     H5Pclose(access);
-    return id;
+    return status;
 }
 
 bool txd_h5_is_recording(const char *file)
 {
-    hid_t id = open_file(file);
-    bool is = id >= 0 && H5Aexists(id, "txdiag_schema") > 0;
+    hid_t id = H5I_INVALID_HID;
+    bool is = open_file(&id, file) == TXD_OK && H5Aexists(id, "txdiag_schema") > 0;
 
     if (id >= 0)
         H5Fclose(id);
@@ -87,9 +92,7 @@ static txd_status open_reader(txd_h5_reader *reader, const char *file)
     reader->file = txd_arena_string(reader->arena, file);
     if (!reader->file)
         return TXD_ERR_MEMORY;
-    reader->id = open_file(file);
-    if (reader->id < 0)
-        return txd_h5_fail(TXD_ERR_FORMAT, file, "opening it as HDF5");
+    TXD_TRY(open_file(&reader->id, file));
     TXD_TRY(txd_h5_types_make(&reader->types, file));
     TXD_TRY(read_meta(reader));
     TXD_TRY(txd_h5_index(reader));

@@ -22,8 +22,8 @@ static txd_status describe(const txd_h5_writer *writer, hid_t id, const char *dt
     return txd_h5_put_real(writer, id, "fill", fill);
 }
 
-static hid_t make_column_dataset(const txd_h5_writer *writer, const char *path,
-                                 const txd_column *column)
+static txd_status make_column_dataset(const txd_h5_writer *writer, hid_t *out,
+                                      const char *path, const txd_column *column)
 {
     const hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = CHUNK_ROWS;
     hid_t space = H5Screate_simple(1, &none, &unlimited);
@@ -33,15 +33,21 @@ static hid_t make_column_dataset(const txd_h5_writer *writer, const char *path,
     bool real = column->dtype == TXD_F64 || column->dtype == TXD_F32;
     double fill = real ? (double)NAN : -1.0;
     hid_t id = H5I_INVALID_HID;
+    txd_status status = TXD_OK;
 
     H5Pset_obj_track_times(create, false);
     if (H5Pset_chunk(create, 1, &chunk) >= 0 &&
         (column->strings || H5Pset_fill_value(create, H5T_NATIVE_DOUBLE, &fill) >= 0))
         id = H5Dcreate2(writer->id, path, type, space, writer->links, create,
                         H5P_DEFAULT);
+    if (id < 0)
+        status = txd_fail_prefix(
+            txd_h5_fail(TXD_ERR_IO, writer->file, "making a column"), "%s", path);
+    else
+        *out = id;
     H5Pclose(create);
     H5Sclose(space);
-    return id;
+    return status;
 }
 
 static txd_status make_column(txd_h5_writer *writer, txd_h5_table *table,
@@ -58,10 +64,7 @@ static txd_status make_column(txd_h5_writer *writer, txd_h5_table *table,
     if (!table->names[i])
         return TXD_ERR_MEMORY;
     table->text[i] = column->strings != NULL;
-    table->ids[i] = make_column_dataset(writer, path, column);
-    if (table->ids[i] < 0)
-        return txd_fail_prefix(txd_h5_fail(TXD_ERR_IO, writer->file, "making a column"),
-                               "%s", path);
+    TXD_TRY(make_column_dataset(writer, &table->ids[i], path, column));
     table->columns++;
     if (table->text[i])
         return describe(writer, table->ids[i], "utf8", 0.0);
