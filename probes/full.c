@@ -42,7 +42,10 @@ static unsigned ask(void *self, const txd_site *site)
 {
     const full *state = self;
 
-    return txd_probe_takes_site(&txd_probe_full, state->use, site) ? TXD_ASK_VALUE : 0;
+    if (!txd_probe_takes_site(&txd_probe_full, state->use, site))
+        return 0;
+    return TXD_ASK_VALUE |
+           (site->point == TXD_POINT_ATTN_WEIGHTS ? TXD_ASK_HIDDEN : 0u);
 }
 
 static bool is_zero(const unsigned char *bytes, size_t count)
