@@ -124,6 +124,34 @@ START_TEST(the_real_gpt2_is_transposed)
 }
 END_TEST
 
+/* More rows than are transposed at a time. */
+START_TEST(a_long_matrix_is_transposed_to_its_last_row)
+{
+    txd_checkpoint *checkpoint;
+    txd_params *params;
+
+    made_gpt2(&made, "");
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "h.%d.mlp.c_fc.weight", i);
+        made_find(&made, name)->dims[1] = 70;
+        snprintf(name, sizeof name, "h.%d.mlp.c_fc.bias", i);
+        made_find(&made, name)->dims[0] = 70;
+        snprintf(name, sizeof name, "h.%d.mlp.c_proj.weight", i);
+        made_find(&made, name)->dims[0] = 70;
+    }
+    checkpoint = open_made(GPT2 ", \"n_inner\": 70}");
+    params = params_of(checkpoint);
+    ck_stored(checkpoint, params, "h.1.mlp.c_proj.weight", "layers.1.mlp.down.weight",
+              true);
+    ck_stored(checkpoint, params, "h.1.mlp.c_fc.weight", "layers.1.mlp.up.weight",
+              true);
+    txd_params_destroy(params);
+    txd_checkpoint_destroy(checkpoint);
+}
+END_TEST
+
 START_TEST(both_families_are_read_with_and_without_their_prefix)
 {
     static const char *const llama[] = {"model.", ""}, *const gpt2[] = {"transformer.",
@@ -230,6 +258,7 @@ START_TEST(a_double_tensor_makes_double_parameters)
 END_TEST
 
 TEST_MAIN(the_real_llama_is_read_in_three_dtypes, the_real_gpt2_is_transposed,
+          a_long_matrix_is_transposed_to_its_last_row,
           both_families_are_read_with_and_without_their_prefix,
           fields_decide_what_they_name, an_equal_stored_head_is_accepted_as_tied,
           a_double_tensor_makes_double_parameters)

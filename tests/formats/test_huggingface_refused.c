@@ -180,6 +180,9 @@ START_TEST(known_buffers_are_ignored_and_strangers_are_named)
     txd_checkpoint_destroy(checkpoint);
     made_add(&made, "h.2.ln_1.weight", 1, 4, 1);
     refused(TXD_ERR_FORMAT, GPT2 "}", "h.2.ln_1.weight", "no place");
+    made_gpt2(&made, "");
+    made_add(&made, "h.0_attn.bias", 2, 6, 6);
+    refused(TXD_ERR_FORMAT, GPT2 "}", "h.0_attn.bias", "no place");
     made_llama(&made, "model.");
     made_add(&made, "model.layers.1.self_attn.rotary_emb.inv_freq", 1, 2, 1);
     checkpoint = open_made(LLAMA "}");
@@ -210,6 +213,9 @@ START_TEST(a_tied_head_is_absent_or_equal)
     txd_checkpoint_destroy(checkpoint);
     refused(TXD_ERR_FORMAT, LLAMA ", \"tie_word_embeddings\": false}", "lm_head.weight",
             "missing");
+    made_gpt2(&made, ""); /* tied unless config.json says otherwise */
+    made_add(&made, "lm_head.weight", 2, 7, 4);
+    refused(TXD_ERR_FORMAT, GPT2 "}", "lm_head.weight", "row 0");
 }
 END_TEST
 
