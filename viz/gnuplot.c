@@ -135,6 +135,32 @@ static txd_status write_files(const char *folder, const txd_plot_job *job)
     return status;
 }
 
+/* The caller's environment without what changes gnuplot's behaviour. Without a UTF-8
+ * locale it warns at `set encoding utf8`; C.UTF-8 is part of every glibc since 2.35 and
+ * of Debian's before. */
+static char **make_environment(char locale[])
+{
+    static const char *const dropped[] = {"LC_", "LANG", "GNUPLOT", "GNUTERM",
+                                          "MALLOC_"};
+    size_t count = 0, kept = 0;
+    char **copy;
+
+    while (environ && environ[count])
+        count++;
+    copy = calloc(count + 2, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++) {
+        bool drop = false;
+
+        for (size_t d = 0; d < sizeof dropped / sizeof *dropped; d++)
+            drop |= strncmp(environ[i], dropped[d], strlen(dropped[d])) == 0;
+        if (!drop)
+            copy[kept++] = environ[i];
+    }
+    if (copy)
+        copy[kept] = locale;
+    return copy;
+}
+
 static int redirect(posix_spawn_file_actions_t *actions, const char *errors)
 {
     int error = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null",
@@ -153,9 +179,13 @@ static txd_status start(pid_t *child, const char *folder)
 {
     char program[] = "gnuplot", defaults[] = "-d", script[PATH_BYTES];
     char *arguments[] = {program, defaults, script, NULL};
-    char errors[PATH_BYTES];
+    char errors[PATH_BYTES], locale[] = "LC_ALL=C.UTF-8";
+    char **environment = make_environment(locale);
     posix_spawn_file_actions_t actions;
     int error;
+
+    if (!environment)
+        return txd_fail(TXD_ERR_MEMORY, "out of memory: gnuplot's environment");
 
     path_of(script, folder, "script.gp");
     path_of(errors, folder, "errors");
@@ -163,9 +193,11 @@ static txd_status start(pid_t *child, const char *folder)
     if (error == 0) {
         error = redirect(&actions, errors);
         if (error == 0)
-            error = posix_spawnp(child, program, &actions, NULL, arguments, environ);
+            error =
+                posix_spawnp(child, program, &actions, NULL, arguments, environment);
         posix_spawn_file_actions_destroy(&actions);
     }
+    free(environment);
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
         return txd_fail(TXD_ERR_MISSING,
                         "gnuplot, which draws the pictures, is not "
@@ -206,6 +238,24 @@ static txd_status await(int *state, pid_t child, double seconds)
                     (int)seconds);
 }
 
+/* Removes the lines of fontconfig, which complains of a cache that it cannot write. */
+static void drop_fontconfig(txd_text *said)
+{
+    char *line = said->data;
+
+    while (line && *line) {
+        size_t length = strcspn(line, "\n");
+        size_t whole = length + (line[length] == '\n');
+
+        if (strncmp(line, "Fontconfig ", 11) != 0) {
+            line += whole;
+            continue;
+        }
+        memmove(line, line + whole, strlen(line + whole) + 1);
+        said->length -= whole;
+    }
+}
+
 /* ERR_IO with the first lines of what gnuplot said, unless all is well. */
 static txd_status judge(int state, const char *folder)
 {
@@ -213,20 +263,22 @@ static txd_status judge(int state, const char *folder)
     txd_status status;
 
     txd_text_init(&said);
-    status = read_file(&said, folder, "errors", 600);
+    status = read_file(&said, folder, "errors", 4000);
+    drop_fontconfig(&said);
     for (size_t i = 0; i < said.length; i++)
         if (said.data[i] == '\n')
             said.data[i] = ' ';
     if (status == TXD_OK && WIFSIGNALED(state))
-        status = txd_fail(TXD_ERR_IO, "gnuplot was ended by signal %d: %s",
+        status = txd_fail(TXD_ERR_IO, "gnuplot was ended by signal %d: %.600s",
                           WTERMSIG(state), txd_text_get(&said));
     else if (status == TXD_OK && (said.length != 0 || WEXITSTATUS(state) != 0))
-        status = txd_fail(TXD_ERR_IO, "gnuplot failed with exit status %d: %s",
+        status = txd_fail(TXD_ERR_IO, "gnuplot failed with exit status %d: %.600s",
                           WEXITSTATUS(state), txd_text_get(&said));
     txd_text_finish(&said);
     return status;
 }
 
+/* Asked before gnuplot's complaints, which without fonts are about sizes. */
 static txd_status check_fonts(const char *folder)
 {
     txd_text blank, letter;
@@ -237,8 +289,8 @@ static txd_status check_fonts(const char *folder)
     status = read_file(&blank, folder, "blank", SIZE_MAX);
     if (status == TXD_OK)
         status = read_file(&letter, folder, "letter", SIZE_MAX);
-    if (status == TXD_OK && blank.length == letter.length &&
-        (blank.length == 0 || memcmp(blank.data, letter.data, blank.length) == 0))
+    if (status == TXD_OK && blank.length != 0 && blank.length == letter.length &&
+        memcmp(blank.data, letter.data, blank.length) == 0)
         status = txd_fail(TXD_ERR_MISSING,
                           "no font is installed, so a picture would have no labels: "
                           "apt-get install fonts-dejavu-core");
@@ -256,9 +308,9 @@ static txd_status draw(txd_text *out, const char *folder, const txd_plot_job *jo
     TXD_TRY(write_files(folder, job));
     TXD_TRY(start(&child, folder));
     TXD_TRY(await(&state, child, job->seconds > 0 ? job->seconds : DEFAULT_SECONDS));
-    TXD_TRY(judge(state, folder));
     if (job->kind != TXD_IMAGE_SVG)
         TXD_TRY(check_fonts(folder));
+    TXD_TRY(judge(state, folder));
     TXD_TRY(read_file(out, folder, "picture", SIZE_MAX));
     if (out->length == before)
         return txd_fail(TXD_ERR_IO, "gnuplot wrote no picture, and gave no reason");

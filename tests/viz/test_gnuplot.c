@@ -159,6 +159,28 @@ START_TEST(a_machine_without_fonts_is_told_the_package)
 }
 END_TEST
 
+/* A bare environment, and allocators that fill memory, change nothing. */
+START_TEST(the_environment_does_not_matter)
+{
+    static const char *const settings[][2] = {{"LC_ALL", "C"},
+                                              {"LANG", ""},
+                                              {"GNUTERM", "dumb"},
+                                              {"HOME", "/nonexistent"},
+                                              {"MALLOC_PERTURB_", "214"},
+                                              {"LC_ALL", "de_DE.UTF-8"}};
+    txd_text out;
+
+    NEED_GNUPLOT;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        ck_assert_int_eq(setenv(settings[i][0], settings[i][1], 1), 0);
+        ck_assert_msg(run(&out, "set encoding utf8\n" PNG "plot [0:1] x\n", 0) ==
+                          TXD_OK,
+                      "%s=%s: %s", settings[i][0], settings[i][1], txd_message());
+        txd_text_finish(&out);
+    }
+}
+END_TEST
+
 START_TEST(nothing_stays_behind_after_success_or_failure)
 {
     folders before;
@@ -213,6 +235,6 @@ END_TEST
 TEST_MAIN(a_picture_comes_back_whole, errors_warnings_and_missing_pictures_are_errors,
           gnuplot_that_does_not_end_is_killed,
           a_machine_without_gnuplot_is_told_the_package,
-          a_machine_without_fonts_is_told_the_package,
+          a_machine_without_fonts_is_told_the_package, the_environment_does_not_matter,
           nothing_stays_behind_after_success_or_failure,
           hostile_strings_in_labels_run_nothing)
