@@ -102,24 +102,28 @@ static void join(moments *to, const moments *from)
 }
 
 /* Axes of a point with vectors: batch first, the token axis right before the last. */
-static void reduce(void *slot, const void *self, const txd_block *block)
+static void add_vectors(moments *to, const txd_block *block)
 {
     const txd_tensor *value = &block->value;
-    const txd_inputs *inputs = block->pass->inputs;
     size_t tokens = value->dims[value->rank - 2], width = value->dims[value->rank - 1];
     size_t rows = txd_block_rows(block);
     size_t per_batch = value->dims[0] ? rows / value->dims[0] : 0;
 
-    (void)self;
-    if (!value->data || block->site->kind != TXD_SITE_VALUE)
-        return;
     for (size_t i = 0; i < rows; i++) {
-        size_t b = block->start[0] + i / per_batch;
-        size_t t = block->start[value->rank - 2] + i % tokens;
+        size_t batch = block->start[0] + i / per_batch;
+        size_t token = block->start[value->rank - 2] + i % tokens;
 
-        if (inputs->valid[b * inputs->length + t])
-            add(slot, norm(value, i * width, width));
+        if (txd_block_is_valid(block, batch, token))
+            add(to, norm(value, i * width, width));
     }
+}
+
+/* Parameters are offered too, for their statistics alone. */
+static void reduce(void *slot, const void *self, const txd_block *block)
+{
+    (void)self;
+    if (block->site->kind == TXD_SITE_VALUE && block->value.data)
+        add_vectors(slot, block);
 }
 
 static void fill_row(double *row, const moments *sum)

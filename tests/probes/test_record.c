@@ -2,6 +2,8 @@
  *
  * The `record` list: what it selects, what it refuses, and how it says so.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fake_pass.h"
@@ -161,6 +163,50 @@ START_TEST(every_probe_is_described)
 }
 END_TEST
 
+static char *read_page(void)
+{
+    FILE *file = fopen(test_source("docs/probes.md"), "r");
+    char *text = calloc(1, 65536);
+
+    ck_assert(file && text);
+    ck_assert_uint_gt(fread(text, 1, 65535, file), 1000);
+    fclose(file);
+    return text;
+}
+
+static void documented(const char *page, const char *name)
+{
+    char word[64];
+
+    snprintf(word, sizeof word, "`%s`", name);
+    ck_assert_msg(strstr(page, word) != NULL, "docs/probes.md lacks %s", word);
+}
+
+START_TEST(the_page_on_probes_names_all_that_is_recorded)
+{
+    static const char *const norms[] = {"vectors", "mean", "std",      "min",
+                                        "max",     "l2",   "nonfinite"};
+    char *page = read_page();
+
+    for (size_t i = 0; txd_probe_at(i); i++) {
+        char title[64];
+
+        snprintf(title, sizeof title, "\n## %s\n", txd_probe_at(i)->name);
+        ck_assert_msg(strstr(page, title) != NULL, "no section%s", title);
+    }
+    for (int i = 0; i < TXD_ROW_COUNT; i++)
+        documented(page, txd_row_get((txd_row)i)->name);
+    for (int i = 0; i < TXD_STAT_COUNT_OF; i++)
+        documented(page, txd_stat_get((txd_stat)i)->name);
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+        documented(page, norms[i]);
+    for (const txd_key *key = txd_record_keys; key->path; key++)
+        documented(page, strchr(key->path, '.') + 1);
+    free(page);
+}
+END_TEST
+
 TEST_MAIN(mistakes_are_refused_with_place_and_remedy,
           without_record_the_short_get_attention_in_full, an_empty_list_records_nothing,
-          uses_select_by_name_layer_step_and_head, every_probe_is_described)
+          uses_select_by_name_layer_step_and_head, every_probe_is_described,
+          the_page_on_probes_names_all_that_is_recorded)
