@@ -19,7 +19,9 @@ typedef struct txd_input_source txd_input_source;
  * (.npy of rank 1 or 2, relative to the cfg's folder), random { batch, length }, pad
  * ("right"|"left"), pad_id, length (window length; default: the longest row, or with
  * steps > 1 the row divided by steps), steps, documents and positions (shaped like
- * tokens; default: one document; counted over valid tokens). */
+ * tokens; default: one document; counted over valid tokens of the window). Without
+ * steps, a length gives as many steps as the longest row has windows; with steps, what
+ * is left after them is not used. Every step's batch is checked at creation. */
 extern const txd_key txd_input_keys[];
 
 /* Reads the group. Exactly one of tokens, file, random is needed: ERR_CONFIG otherwise.

@@ -117,6 +117,18 @@ START_TEST(gpt2_and_llama_have_their_conventions)
 }
 END_TEST
 
+START_TEST(layers_are_rotary_when_the_positions_are)
+{
+    txd_config a = cfg_text_config("model : { " SIZES " positions = \"rotary\"; };");
+    txd_config b = cfg_text_config("model : { preset = \"llama\"; " SIZES
+                                   " positions = \"learned\"; };");
+
+    ck_assert(a.layers[0].rotary && a.layers[3].rotary);
+    ck_assert(!b.layers[0].rotary && !b.layers[3].rotary);
+    cfg_text_finish();
+}
+END_TEST
+
 START_TEST(heads_that_do_not_divide_are_refused_with_both_numbers)
 {
     refused("model : { vocab = 5; d_model = 770; n_heads = 12; n_layers = 1; };",
@@ -373,6 +385,7 @@ START_TEST(words_are_in_the_order_of_the_enums)
 END_TEST
 
 TEST_MAIN(mini_is_the_documents_transformer, gpt2_and_llama_have_their_conventions,
+          layers_are_rotary_when_the_positions_are,
           heads_that_do_not_divide_are_refused_with_both_numbers,
           head_dim_may_be_any_width_if_it_is_given, bad_values_are_refused_by_name,
           a_value_may_be_an_integer_where_a_real_is_meant,
