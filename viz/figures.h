@@ -25,6 +25,13 @@ void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
 void txd_blank_pooled(txd_blank *out, unsigned char *hidden, size_t side,
                       const txd_claim *claim, const txd_slice *slice);
 
+/* Marks, on a pooled map of one layer and head, the cells in which hidden keys get
+ * weight, as the row statistics say where: a pooled cell may hold both seen and hidden
+ * pairs. *known tells
+ * whether they are recorded; else the map's own marks stay. */
+txd_status txd_mark_rows(txd_map *map, const txd_claim *claim, const txd_slice *slice,
+                         size_t side, bool *known);
+
 /* The figure that draws a site; *request may be turned to another site that shows the
  * same (a pooled map for weights that were not recorded in full). */
 txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request,

@@ -232,7 +232,8 @@ static void write_rings(txd_map_script *out, const layout *lay, const char *name
 {
     static const char *const under[2] = {"4 linecolor rgb '#ffffff'",
                                          "2 linecolor rgb "};
-    double radius = lay->cell_width >= RING_CELL ? 0.4 : 7.0 / lay->cell_width;
+    double least = count <= FEW ? 7.0 / lay->cell_width : 0;
+    double radius = least > 0.4 ? least : 0.4;
 
     for (int i = 0; i < 2; i++) {
         txd_text_addf(&out->text,

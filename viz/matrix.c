@@ -43,19 +43,58 @@ static txd_status set_title(txd_map *map, const txd_slice *slice)
     return map->title ? TXD_OK : TXD_ERR_MEMORY;
 }
 
-/* Pooled cells are hidden as a whole or not at all. */
-static txd_status blank_cells(txd_blank *out, const txd_map *map,
-                              const txd_slice *slice, const txd_claim *claim)
+static size_t side_of(const txd_slice *slice, const txd_claim *claim)
 {
     size_t side = slice->info.dims[slice->row_axis];
-    unsigned char *hidden;
 
-    if (claim->length_q != 0 && claim->length_q < side)
-        side = claim->length_q;
-    hidden = txd_arena_alloc(map->arena, side * side, 1);
+    return claim->length_q != 0 && claim->length_q < side ? claim->length_q : side;
+}
+
+/* Numbers of tokens, not of cells: finding 700 in a map of 64 cells is the point. */
+static txd_status number_tokens(txd_axis *axis, txd_arena *arena, size_t side,
+                                size_t tokens)
+{
+    size_t step = 1 + axis->count / 9;
+    txd_text text;
+
+    if (tokens <= side || axis->cells != axis->count)
+        return TXD_OK;
+    txd_text_init(&text);
+    for (size_t i = 0; i < axis->count; i += step)
+        txd_text_addf(&text, "%s'%zu' %zu", i ? ", " : "",
+                      axis->places[i] * tokens / side, i);
+    axis->tics = txd_arena_string(arena, txd_text_get(&text));
+    txd_text_finish(&text);
+    return axis->tics ? TXD_OK : TXD_ERR_MEMORY;
+}
+
+/* Pooled cells are hidden as a whole or not at all; leaks are where the row statistics
+ * say, if they were recorded. */
+static txd_status fill_pooled(txd_map *map, const txd_slice *slice,
+                              const txd_claim *claim, const char **hidden_by)
+{
+    size_t side = side_of(slice, claim);
+    size_t tokens = claim->length_q ? claim->length_q : claim->inputs.length;
+    unsigned char *hidden = txd_arena_alloc(map->arena, side * side, 1);
+    txd_blank blank;
+    bool known;
+
     if (!hidden)
         return TXD_ERR_MEMORY;
-    txd_blank_pooled(out, hidden, side, claim, slice);
+    txd_blank_pooled(&blank, hidden, side, claim, slice);
+    TXD_TRY(txd_map_fill(map, slice, &blank));
+    TXD_TRY(txd_mark_rows(map, claim, slice, side, &known));
+    if (known) {
+        map->rows.title = "query";
+        map->columns.title = "key";
+        map->loud = "not 0, the largest of each query";
+    }
+    TXD_TRY(number_tokens(&map->rows, map->arena, side, tokens));
+    TXD_TRY(number_tokens(&map->columns, map->arena, side, tokens));
+    *hidden_by = !blank.pooled ? NULL
+                 : known       ? "or not computed"
+                               : "or not computed; cells that are hidden in part show "
+                                 "no leak";
     return TXD_OK;
 }
 
@@ -65,7 +104,8 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     const size_t lengths[2] = {filled(slice, claim, slice->row_axis),
                                filled(slice, claim, slice->column_axis)};
     bool pooled = is_pooled(slice);
-    txd_blank blank = {.mask = NULL};
+    const txd_blank nothing = {.mask = NULL};
+    const char *hidden_by = NULL;
     char line[64];
 
     map->by_size = !pooled;
@@ -77,13 +117,14 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     if (is_token_axis(slice, slice->column_axis))
         TXD_TRY(txd_axis_tokens(&map->columns, map->arena, claim, slice->batch));
     if (pooled)
-        TXD_TRY(blank_cells(&blank, map, slice, claim));
-    TXD_TRY(txd_map_fill(map, slice, &blank));
+        TXD_TRY(fill_pooled(map, slice, claim, &hidden_by));
+    else
+        TXD_TRY(txd_map_fill(map, slice, &nothing));
     TXD_TRY(txd_map_scale(map, request->scale, pooled));
     snprintf(line, sizeof line, "step %zu, batch %zu", slice->step, slice->batch);
     TXD_TRY(txd_map_note_scale(map, line));
     TXD_TRY(txd_map_note_recording(map, slice->recording));
-    return txd_map_note_marks(map, blank.pooled ? "or not computed" : NULL);
+    return txd_map_note_marks(map, hidden_by);
 }
 
 static txd_status image(txd_text *out, const txd_trace *recording,

@@ -170,14 +170,18 @@ static txd_status note_marks(mosaic *m)
 {
     const txd_marks *leaks = &m->map->leaks, *nonfinite = &m->map->nonfinite;
     const char *unit = m->panels->pooled ? "pooled cell" : "cell";
+    bool exact = !m->panels->pooled || m->panels->leaks_by_row;
     char line[256];
 
     if (leaks->total != 0) {
         snprintf(line, sizeof line,
-                 "Marked in this colour: %zu hidden %s(s), %s; largest %.3g in "
-                 "layer %d, head %zu, %s row %zu, column %zu",
-                 leaks->total, unit, m->map->loud, leaks->worst, m->leak_layer,
-                 m->leak_head, unit, leaks->row, leaks->column);
+                 "Marked in this colour: %zu hidden %s(s), %s%s; largest %.3g in layer "
+                 "%d, head %zu, %s %zu, %s %zu",
+                 leaks->total, m->panels->leaks_by_row ? "cell" : unit, m->map->loud,
+                 m->panels->leaks_by_row ? ", the largest of each query" : "",
+                 leaks->worst, m->leak_layer, m->leak_head,
+                 exact ? "query" : "pooled query", leaks->row,
+                 exact ? "key" : "pooled key", leaks->column);
         TXD_TRY(txd_map_note(m->map, false, TXD_COLOUR_LEAK, line));
     }
     if (nonfinite->total == 0)
@@ -187,6 +191,14 @@ static txd_status note_marks(mosaic *m)
              "%d, head %zu",
              nonfinite->total, unit, m->nonfinite_layer, m->nonfinite_head);
     return txd_map_note(m->map, false, TXD_COLOUR_NONFINITE, line);
+}
+
+/* Tokens along a side of a panel, which pooled maps have fewer cells for. */
+static size_t tokens(const mosaic *m, size_t cells)
+{
+    size_t length = m->panels->claim->length_q;
+
+    return m->panels->pooled && length > cells ? length : cells;
 }
 
 static txd_status describe(mosaic *m, const txd_figure_request *request)
@@ -210,8 +222,9 @@ static txd_status describe(mosaic *m, const txd_figure_request *request)
              "step %d, batch %d; each panel: %zu queries down, %zu keys across%s; one "
              "scale for all: %s from %.3g to %.3g",
              request->step < 0 ? 0 : request->step,
-             request->batch < 0 ? 0 : request->batch, m->queries, m->keys, pooled,
-             map->logarithmic ? "logarithmic" : "linear", map->low, map->high);
+             request->batch < 0 ? 0 : request->batch, tokens(m, m->queries),
+             tokens(m, m->keys), pooled, map->logarithmic ? "logarithmic" : "linear",
+             map->low, map->high);
     TXD_TRY(txd_map_note(map, true, TXD_COLOUR_QUIET, line));
     TXD_TRY(txd_map_note_recording(map, panels->recording));
     TXD_TRY(note_marks(m));

@@ -158,5 +158,9 @@ txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t h
     }
     map->loud = blank.silent == TXD_SILENT_MASKED ? "not masked" : "not 0";
     TXD_TRY(txd_map_select(map, &slice, &request, lengths));
-    return txd_map_fill(map, &slice, &blank);
+    TXD_TRY(txd_map_fill(map, &slice, &blank));
+    if (panels->pooled)
+        return txd_mark_rows(map, panels->claim, &slice, panels->side,
+                             &panels->leaks_by_row);
+    return TXD_OK;
 }

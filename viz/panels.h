@@ -22,6 +22,7 @@ typedef struct txd_panels {
     size_t side;           /* cells of a pooled map of this step */
     unsigned char *hidden; /* of the pooled cells of layer `hidden_layer` */
     int hidden_layer;
+    bool leaks_by_row; /* leaks of pooled maps come from the row statistics */
 } txd_panels;
 
 /* Finds the layers and heads of `request` (whose site may hold '*') and the cheapest

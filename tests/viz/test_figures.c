@@ -225,6 +225,61 @@ START_TEST(one_leak_in_a_long_sequence_is_seen)
 }
 END_TEST
 
+/* Pooled maps of 200 tokens in 8 x 8 cells: (100, 101) lies in a cell that is partly
+ * seen. Only the row statistics know of it. */
+static void open_pooled(fake *out, double hidden_weight)
+{
+    const size_t dims[6] = {1, FAKE_LAYERS, 1, FAKE_HEADS, 8, 8};
+    const size_t row_dims[5] = {1, FAKE_LAYERS, 1, FAKE_HEADS, 200};
+    static double pooled[FAKE_LAYERS * FAKE_HEADS * 64];
+    static double rows[2][FAKE_LAYERS * FAKE_HEADS * 200];
+    const size_t place = (1 * FAKE_HEADS + 2) * 200 + 100;
+
+    for (size_t i = 0; i < FAKE_LAYERS * FAKE_HEADS * 64; i++)
+        pooled[i] = i % 8 > i / 8 % 8 ? NAN : 0.5; /* hidden cells got nothing */
+    for (size_t i = 0; i < FAKE_LAYERS * FAKE_HEADS * 200; i++) {
+        rows[0][i] = 0;
+        rows[1][i] = -1;
+    }
+    rows[0][place] = hidden_weight;
+    rows[1][place] = hidden_weight > 0 ? 101 : -1;
+    fake_open(out);
+    fake_decoder(out, 200);
+    fake_add(out, "pooled/max", "slbhij", pooled, dims);
+    fake_add(out, "rows/hidden_max", "slbhq", rows[0], row_dims);
+    fake_add(out, "rows/hidden_key", "slbhq", rows[1], row_dims);
+}
+
+START_TEST(a_leak_inside_a_pooled_cell_is_marked)
+{
+    const double weights[2] = {0, 0.001};
+    size_t marked[3][2];
+    fake recording;
+    png picture;
+
+    NEED_GNUPLOT;
+    for (int i = 0; i < 2; i++) {
+        open_pooled(&recording, weights[i]);
+        plot(&picture, &recording, ask("layers.1.attn.weights", -1, 2));
+        marked[0][i] = png_count(&picture, LEAK);
+        ck_assert_uint_eq(png_count(&picture, 0xE000D0), 0);
+        png_free(&picture);
+        plot(&picture, &recording, ask("layers.1.attn.weights", -1, 1));
+        marked[1][i] = png_count(&picture, LEAK);
+        png_free(&picture);
+        plot(&picture, &recording, ask("layers.*.attn.weights", -1, -1));
+        marked[2][i] = png_count(&picture, LEAK);
+        png_free(&picture);
+        fake_close(&recording);
+    }
+    ck_assert_uint_eq(marked[0][0], 0);
+    ck_assert_uint_gt(marked[0][1], 40);
+    ck_assert_uint_eq(marked[1][1], 0);
+    ck_assert_uint_eq(marked[2][0], 0);
+    ck_assert_uint_gt(marked[2][1], 40);
+}
+END_TEST
+
 START_TEST(labels_of_tokens_are_drawn_on_both_axes)
 {
     static const char *const words[2][TOKENS] = {{"a", "a", "a", "a", "a", "a"},
@@ -337,5 +392,6 @@ TEST_MAIN(row_0_is_on_top_and_key_0_on_the_left,
           the_hidden_half_is_blank_and_a_seen_zero_is_not,
           a_hidden_cell_that_is_not_0_is_drawn_and_marked,
           nan_and_infinity_are_never_blank, one_leak_in_a_long_sequence_is_seen,
+          a_leak_inside_a_pooled_cell_is_marked,
           labels_of_tokens_are_drawn_on_both_axes, a_zoom_draws_the_chosen_range_alone,
           every_size_and_kind_of_picture_is_drawn, a_matrix_of_any_values_is_drawn)
