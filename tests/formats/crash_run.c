@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum { LAYERS = 2, HEADS = 3, LONGEST = 9, COLUMNS = 3, SITES = 4, FIELDS = 2 };
-enum { WIDE = 700 }; /* chunks per step: each part of that dataset holds one step */
+/* Chunks per step, and the side of one: a part of that dataset holds four steps. */
+enum { WIDE = 700, SIDE = 64 };
 enum { DATASETS = COLUMNS + LAYERS + 3 };
 
 static size_t datasets = DATASETS - 1;
@@ -66,7 +67,7 @@ static void spec_of(txd_dataset_spec *out, char path[96], size_t dataset)
         snprintf(path, 96, "value/layers/0/attn/q/full");
         spec.axes = "sbhqe";
         spec.rank = 4;
-        memcpy(spec.dims, (size_t[]){WIDE, 1, 2, 3}, 4 * sizeof(size_t));
+        memcpy(spec.dims, (size_t[]){WIDE, 1, SIDE, SIDE}, 4 * sizeof(size_t));
     } else {
         snprintf(path, 96, "steps_more/loss");
         spec.axes = "s";
@@ -80,6 +81,8 @@ static size_t block_of(size_t *count, const txd_dataset_spec *spec, size_t step)
 
     for (int axis = 0; axis < spec->rank; axis++) {
         count[axis] = spec->growing[axis] ? length_of(step) : spec->dims[axis];
+        if (count[axis] == WIDE)
+            count[axis] = 2;
         elements *= count[axis];
     }
     return elements;

@@ -10,8 +10,8 @@
 
 #define CRASH_STEPS 7
 
-/* With `wide`, one dataset more, whose 700 chunks per step make it continue in a next
- * dataset at every step. Off at the start. */
+/* With `wide`, one dataset more, which continues in a next one after four steps. Off
+ * at the start. */
 void crash_choose(bool wide);
 
 /* Writes all steps to `path`, setting *acknowledged after every flush, then verdicts,
