@@ -72,7 +72,8 @@ static void note_value(state *s, const txd_nonfinite *site)
 static void end_site(state *s, const txd_nonfinite *site)
 {
     s->sites++;
-    s->values += (uint64_t)site->of;
+    if (site->of >= 0 && site->of < 0x1p53)
+        s->values += (uint64_t)site->of;
     if (site->count == 0)
         return;
     s->bad_sites++;

@@ -87,6 +87,12 @@ static int64_t position(const txd_block *block, size_t batch, size_t place)
     return inputs->positions[batch * inputs->length + place];
 }
 
+/* A key that a damaged recording may hold: -1 if it is none of this input. */
+static int64_t key_of(const txd_block *block, double key)
+{
+    return key >= 0 && key < (double)block->pass->inputs->length ? (int64_t)key : -1;
+}
+
 static void widen(txd_leak_tally *t, int64_t query)
 {
     if (t->leaking == 0 || query < t->query_low)
@@ -101,7 +107,7 @@ static void add_leak(txd_leak_tally *t, const txd_leak_kind *kind,
     const double *column = row->column;
     double weight = column[kind->max], all = column[TXD_ROW_HIDDEN_SUM];
     double seen = column[TXD_ROW_SUM] - all;
-    int64_t key = (int64_t)column[kind->key], away = 0;
+    int64_t key = key_of(block, column[kind->key]), away = 0;
 
     if (key >= 0)
         away = position(block, row->batch, (size_t)key) -
@@ -128,9 +134,9 @@ static void add_row(txd_leaks *leaks, const txd_block *block, const txd_law_row 
     txd_leak_tally *t = &leaks->tallies[head];
 
     leaks->hidden += leaks->counted[place];
-    leaks->cells += (uint64_t)row->column[kind->count];
-    if (row->column[kind->count] == 0)
+    if (!(row->column[kind->count] > 0 && row->column[kind->count] < 0x1p53))
         return;
+    leaks->cells += (uint64_t)row->column[kind->count];
     t->rows++;
     if ((int64_t)leaks->counted[place] > t->farthest)
         t->farthest = leaks->counted[place];

@@ -8,15 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *axes_of(const txd_nonfinite *site)
-{
-    static const char *const parameter[] = {"", "e", "rc"};
-
-    if (site->kind == TXD_SITE_VALUE)
-        return txd_point_get(site->point)->axes;
-    return site->rank <= 2 ? parameter[site->rank] : "";
-}
-
 void txd_nonfinite_read(txd_nonfinite *out, const txd_block *block)
 {
     const txd_site *site = block->site;
@@ -31,7 +22,8 @@ void txd_nonfinite_read(txd_nonfinite *out, const txd_block *block)
                            .of = stats[TXD_STAT_COUNT],
                            .value = stats[TXD_STAT_FIRST_VALUE],
                            .rank = block->value.rank};
-    out->flat = stats[TXD_STAT_FIRST] >= 0 ? (size_t)stats[TXD_STAT_FIRST] : 0;
+    if (stats[TXD_STAT_FIRST] >= 0 && stats[TXD_STAT_FIRST] < 0x1p53)
+        out->flat = (size_t)stats[TXD_STAT_FIRST];
     snprintf(out->name, sizeof out->name, "%s", site->name);
     memcpy(out->dims, block->dims, sizeof out->dims);
 }
@@ -53,10 +45,6 @@ static const char *axis_word(char axis)
         return "KV head";
     case 'v':
         return "vocabulary entry";
-    case 'r':
-        return "row";
-    case 'c':
-        return "column";
     default:
         return "element";
     }
@@ -64,9 +52,15 @@ static const char *axis_word(char axis)
 
 void txd_nonfinite_where(char *text, size_t bytes, const txd_nonfinite *site)
 {
-    const char *axes = axes_of(site);
     size_t rest = 1, flat = site->flat, used = 0;
+    const char *axes;
 
+    /* A recording keeps the statistics of parameters, not their shapes. */
+    if (site->kind == TXD_SITE_PARAMETER) {
+        snprintf(text, bytes, "element %zu (row by row)", flat);
+        return;
+    }
+    axes = txd_point_get(site->point)->axes;
     for (int axis = 0; axis < site->rank; axis++)
         rest *= site->dims[axis];
     text[0] = '\0';
@@ -85,13 +79,14 @@ void txd_nonfinite_where(char *text, size_t bytes, const txd_nonfinite *site)
 txd_law_place txd_nonfinite_place(const txd_nonfinite *site)
 {
     txd_law_place place = TXD_LAW_NOWHERE;
-    const char *axes = axes_of(site);
     size_t flat = site->flat;
+    const char *axes;
 
     place.step = site->step;
     if (site->kind != TXD_SITE_VALUE)
         return place;
-    for (int axis = site->rank - 1; axis >= 0; axis--) {
+    axes = txd_point_get(site->point)->axes;
+    for (int axis = (int)strlen(axes) - 1; axis >= 0; axis--) {
         int64_t at = site->dims[axis] ? (int64_t)(flat % site->dims[axis]) : -1;
 
         flat /= site->dims[axis] ? site->dims[axis] : 1;

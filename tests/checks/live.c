@@ -57,6 +57,73 @@ static void bind(live *l, const txd_backend *backend)
     must(txd_model_create(&l->model, backend, actual, l->params));
 }
 
+/* The recorder and its taps, or nothing. */
+typedef struct tape {
+    txd_recorder *recorder;
+    txd_tap *const *taps;
+    size_t count;
+} tape;
+
+static void start_tape(tape *out, live *l, const txd_backend *backend)
+{
+    txd_probe_context context = {.claimed = &l->claimed,
+                                 .params = l->params,
+                                 .dtype = txd_backend_dtype(backend),
+                                 .steps = txd_input_source_steps(l->source)};
+    txd_recorder_info info = {.command = "test",
+                              .faults = "",
+                              .backend = txd_backend_name(backend),
+                              .simd = "portable",
+                              .blas = "none"};
+    txd_stop *order;
+    txd_probe_use *uses;
+    txd_text config;
+    size_t count;
+
+    *out = (tape){0};
+    if (!l->record)
+        return;
+    must(txd_points_order(&order, &context.stops, l->arena, &l->claimed));
+    context.order = order;
+    txd_input_source_shape(&context.batch, &context.length, l->source);
+    must(txd_record_read(&uses, &count, l->arena, l->root, &context));
+    txd_text_init(&config);
+    txd_config_print(&config, &l->claimed);
+    info.config = txd_text_get(&config);
+    must(txd_recorder_create(&out->recorder, l->record, true, &context, &info, uses,
+                             count));
+    txd_text_finish(&config);
+    out->taps = txd_recorder_taps(out->recorder, &out->count);
+}
+
+static txd_tap **join_taps(live *l, const tape *t, size_t *count)
+{
+    size_t laws;
+    txd_tap *const *judging = txd_checks_taps(l->checks, &laws);
+    txd_tap **taps = txd_arena_alloc(l->arena, t->count + laws, sizeof *taps);
+
+    for (size_t i = 0; i < t->count; i++)
+        taps[i] = t->taps[i];
+    for (size_t i = 0; i < laws; i++)
+        taps[t->count + i] = judging[i];
+    *count = t->count + laws;
+    return taps;
+}
+
+static void run_steps(live *l, txd_run *run, tape *t)
+{
+    txd_inputs inputs;
+
+    for (size_t step = 0; step < txd_input_source_steps(l->source); step++) {
+        must(txd_input_source_step(&inputs, l->source, l->arena, step));
+        if (t->recorder)
+            must(txd_recorder_step_begin(t->recorder, &inputs, (int)step));
+        must(txd_run_forward(run, &inputs, (int)step));
+        if (t->recorder)
+            must(txd_recorder_step_end(t->recorder, txd_run_loss(run)));
+    }
+}
+
 static void judge(live *l, const txd_backend *backend, const char *only)
 {
     txd_check_select select = {.only = only};
@@ -64,27 +131,26 @@ static void judge(live *l, const txd_backend *backend, const char *only)
                                  .dtype = txd_backend_dtype(backend)};
     txd_run_options options = {
         .claimed = &l->claimed, .plan = l->plan, .params = l->params, .threads = 1};
-    txd_inputs inputs;
     txd_run *run;
+    tape t;
 
     must(txd_checks_create(&l->checks, &context, l->root, &select, NULL, NULL));
-    options.taps = txd_checks_taps(l->checks, &options.tap_count);
+    start_tape(&t, l, backend);
+    options.taps = join_taps(l, &t, &options.tap_count);
     must(txd_run_create(&run, l->model, &options));
-    for (size_t step = 0; step < txd_input_source_steps(l->source); step++) {
-        must(txd_input_source_step(&inputs, l->source, l->arena, step));
-        must(txd_run_forward(run, &inputs, (int)step));
-    }
+    run_steps(l, run, &t);
     txd_run_destroy(run);
+    if (t.recorder)
+        must(txd_recorder_close(t.recorder, true));
     must(txd_checks_finish(&l->results, &l->count, l->checks));
 }
 
-void live_run(live *l, const char *cfg, const char *only)
+static void run_all(live *l, const char *cfg, const char *only)
 {
     const txd_backend *backend;
     const char *name = "cpu32";
     txd_inputs inputs;
 
-    *l = (live){0};
     must(txd_arena_create(&l->arena));
     must(txd_cfg_parse(&l->root, l->arena, "test.cfg", cfg));
     must(txd_setting_string(&name, l->root, "precision.backend"));
@@ -95,6 +161,18 @@ void live_run(live *l, const char *cfg, const char *only)
         return;
     bind(l, backend);
     judge(l, backend, only);
+}
+
+void live_run(live *l, const char *cfg, const char *only)
+{
+    *l = (live){0};
+    run_all(l, cfg, only);
+}
+
+void live_record(live *l, const char *cfg, const char *path)
+{
+    *l = (live){.record = path};
+    run_all(l, cfg, NULL);
 }
 
 void live_finish(live *l)

@@ -6,6 +6,7 @@
 #define TXD_TESTS_CHECKS_LIVE_H
 
 #include "checks/check.h"
+#include "probes/recorder.h"
 #include "suite.h"
 
 typedef struct live {
@@ -23,11 +24,14 @@ typedef struct live {
     const txd_result *results;
     size_t count;
     const char *inapplicable; /* why the faults cannot act; NULL = they did */
+    const char *record;       /* where to record; NULL = not at all */
 } live;
 
 /* Reads, runs and judges `cfg`, laws `only` (NULL = all). Anything that goes wrong,
  * except a fault that cannot act, fails the test. */
 void live_run(live *l, const char *cfg, const char *only);
+/* The same, and records what `record` of the cfg says. */
+void live_record(live *l, const char *cfg, const char *path);
 void live_finish(live *l);
 
 /* The result of a law that was selected. */

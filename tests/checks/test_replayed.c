@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Judging a recording gives what judging the run gave, finding by finding, wherever the
+ * recording holds the evidence; what it does not hold is skipped by name.
+ */
+#include "live.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STORIES                                                                        \
+    "input : { tokens = ([1, 403, 407, 261, 378, 269, 12, 500, 33, 2, 9], "            \
+    "[1, 44, 301, 302, 303, 8, 77]); steps = 1; }; "
+#define SORT                                                                           \
+    "input : { tokens = ([0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2], [2, 1, 1, 0, 0, 2]); }; "
+#define EVERYTHING                                                                     \
+    "record : ( { probe = \"full\"; points = \"*\"; }, { probe = \"rows\"; }, "        \
+    "{ probe = \"stats\"; points = \"*\"; }, { probe = \"norms\"; } ); "
+
+enum { TEXT = 4096 };
+
+static void expect_same_number(double a, double b)
+{
+    ck_assert_msg(a == b || (isnan(a) && isnan(b)), "%.17g is not %.17g", a, b);
+}
+
+static void expect_same_finding(const txd_finding *a, const txd_finding *b)
+{
+    ck_assert_int_eq(a->verdict, b->verdict);
+    ck_assert_str_eq(a->site, b->site);
+    ck_assert_int_eq(a->step, b->step);
+    ck_assert_int_eq(a->layer, b->layer);
+    ck_assert_int_eq(a->batch, b->batch);
+    ck_assert_int_eq(a->head, b->head);
+    ck_assert_int_eq(a->query, b->query);
+    ck_assert_int_eq(a->key, b->key);
+    ck_assert_str_eq(a->message, b->message);
+    expect_same_number(a->measured, b->measured);
+    expect_same_number(a->allowed, b->allowed);
+}
+
+static void expect_same_result(const txd_result *a, const txd_result *b)
+{
+    ck_assert_str_eq(a->check, b->check);
+    ck_assert_msg(a->verdict == b->verdict, "%s: run says %s, check says %s (%s)",
+                  a->check, txd_verdict_name(a->verdict), txd_verdict_name(b->verdict),
+                  b->note);
+    ck_assert_uint_eq(a->finding_count, b->finding_count);
+    ck_assert_uint_eq(a->finding_total, b->finding_total);
+    ck_assert_msg(a->evaluated == b->evaluated, "%s: %zu and %zu evaluated", a->check,
+                  (size_t)a->evaluated, (size_t)b->evaluated);
+    ck_assert_uint_eq(a->not_computed, b->not_computed);
+    expect_same_number(a->worst, b->worst);
+    expect_same_number(a->allowed, b->allowed);
+    for (size_t i = 0; i < a->finding_count; i++)
+        expect_same_finding(&a->findings[i], &b->findings[i]);
+}
+
+typedef struct replayed {
+    txd_trace *trace;
+    txd_checks *checks;
+    const txd_result *results;
+    size_t count;
+} replayed;
+
+static void judge_again(replayed *r, const char *path, const txd_setting *rules)
+{
+    ck_assert_msg(txd_recording_open(&r->trace, path, NULL) == TXD_OK, "%s",
+                  txd_message());
+    ck_assert_msg(txd_checks_recording(&r->checks, r->trace, rules, NULL) == TXD_OK,
+                  "%s", txd_message());
+    ck_assert_int_eq(txd_checks_finish(&r->results, &r->count, r->checks), TXD_OK);
+}
+
+static void finish(replayed *r)
+{
+    txd_checks_destroy(r->checks);
+    txd_trace_destroy(r->trace);
+}
+
+static const txd_result *result_of(const replayed *r, const char *law)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (strcmp(r->results[i].check, law) == 0)
+            return &r->results[i];
+    ck_abort_msg("no result of %s", law);
+    return NULL;
+}
+
+/* Both models under one fault (NULL = none), recorded by `record`. */
+static void expect_equal(const char *fault, const char *layer, const char *record)
+{
+    const char *const models[] = {"stories260K", "gpt-nano-sort"};
+    const char *const inputs[] = {STORIES, SORT};
+
+    for (int m = 0; m < 2; m++) {
+        char text[TEXT], faults[256] = "";
+        replayed r;
+        live l;
+
+        if (fault)
+            snprintf(faults, sizeof faults, "faults : ( { name = \"%s\"; %s } );",
+                     fault, layer);
+        snprintf(text, sizeof text, "model : { from = \"%s\"; }; %s %s %s",
+                 test_model(models[m]), inputs[m], record, faults);
+        live_record(&l, text, test_file("r.h5"));
+        if (!l.inapplicable) {
+            judge_again(&r, l.record, NULL);
+            ck_assert_uint_eq(l.count, r.count);
+            for (size_t i = 0; i < l.count; i++)
+                expect_same_result(&l.results[i], &r.results[i]);
+            finish(&r);
+        }
+        live_finish(&l);
+    }
+}
+
+static bool has_models(void)
+{
+    return test_model("stories260K") && test_model("gpt-nano-sort");
+}
+
+START_TEST(a_healthy_recording_gives_what_the_run_gave)
+{
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    expect_equal(NULL, "", EVERYTHING);
+    expect_equal(NULL, "", "precision : { backend = \"ref64\"; }; " EVERYTHING);
+}
+END_TEST
+
+START_TEST(a_recording_of_every_fault_gives_what_the_run_gave)
+{
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    for (size_t i = 0; txd_fault_at(i); i++) {
+        bool has_layers =
+            (txd_fault_selectors(txd_fault_at(i)) & TXD_FAULT_LAYERS) != 0;
+
+        expect_equal(txd_fault_name(txd_fault_at(i)),
+                     has_layers ? "layers = \"1\";" : "", EVERYTHING);
+    }
+}
+END_TEST
+
+/* The laws that the default record can answer give the same verdict, the rest is
+ * skipped and named. */
+START_TEST(the_default_record_answers_five_laws)
+{
+    const char *const answered[] = {"row_sum", "causality", "padding", "finite",
+                                    "position_norm"};
+    char text[TEXT];
+    replayed r;
+    live l;
+
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    snprintf(text, sizeof text, "model : { from = \"%s\"; }; " SORT,
+             test_model("gpt-nano-sort"));
+    live_record(&l, text, test_file("r.h5"));
+    judge_again(&r, l.record, NULL);
+    for (size_t i = 0; i < sizeof answered / sizeof *answered; i++) {
+        ck_assert_int_eq(live_result(&l, answered[i])->verdict, TXD_VERDICT_PASS);
+        ck_assert_msg(result_of(&r, answered[i])->verdict == TXD_VERDICT_PASS, "%s: %s",
+                      answered[i], result_of(&r, answered[i])->note);
+    }
+    ck_assert_int_eq(result_of(&r, "residual_sum")->verdict, TXD_VERDICT_SKIP);
+    ck_assert_str_eq(result_of(&r, "score_scale")->note,
+                     "not recorded: attn.scores, attn.q, attn.k");
+    finish(&r);
+    live_finish(&l);
+}
+END_TEST
+
+START_TEST(the_weights_alone_are_enough_for_the_laws_of_weights)
+{
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    for (int fault = 0; fault < 3; fault++) {
+        const char *names[] = {"mask_off_by_one", "mask_after_softmax",
+                               "padding_ignored"};
+        const char *laws[] = {"causality", "row_sum", "padding"};
+        char text[TEXT];
+        replayed r;
+        live l;
+
+        snprintf(
+            text, sizeof text,
+            "model : { from = \"%s\"; }; " STORIES
+            "record : ( { probe = \"full\"; points = \"layers.*.attn.weights\"; } );"
+            "faults : ( { name = \"%s\"; layers = \"3\"; heads = \"6\"; } );",
+            test_model("stories260K"), names[fault]);
+        live_record(&l, text, test_file("r.h5"));
+        judge_again(&r, l.record, NULL);
+        expect_same_result(live_result(&l, laws[fault]), result_of(&r, laws[fault]));
+        ck_assert_int_eq(result_of(&r, laws[fault])->findings[0].head, 6);
+        ck_assert_int_eq(txd_checks_exit(r.results, r.count, false), 1);
+        finish(&r);
+        live_finish(&l);
+    }
+}
+END_TEST
+
+START_TEST(a_recording_of_one_layer_is_judged_in_that_layer)
+{
+    char text[TEXT];
+    replayed r;
+    live l;
+
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    snprintf(text, sizeof text,
+             "model : { from = \"%s\"; }; " STORIES
+             "record : ( { probe = \"full\"; points = \"layers.2.*\"; } );",
+             test_model("stories260K"));
+    live_record(&l, text, test_file("r.h5"));
+    judge_again(&r, l.record, NULL);
+    ck_assert_int_eq(result_of(&r, "residual_sum")->verdict, TXD_VERDICT_PASS);
+    ck_assert_ptr_nonnull(
+        strstr(result_of(&r, "residual_sum")->note, "judged in 1 of 5 layers"));
+    ck_assert_int_eq(result_of(&r, "score_scale")->verdict, TXD_VERDICT_PASS);
+    finish(&r);
+    live_finish(&l);
+}
+END_TEST
+
+START_TEST(rules_win_over_what_was_recorded)
+{
+    txd_setting *rules;
+    txd_arena *arena;
+    char text[TEXT];
+    replayed r;
+    live l;
+
+    if (!has_models())
+        test_skip(TEST_NO_MODEL);
+    snprintf(text, sizeof text, "model : { from = \"%s\"; }; " SORT,
+             test_model("gpt-nano-sort"));
+    live_record(&l, text, test_file("r.h5"));
+    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
+    ck_assert_int_eq(txd_cfg_parse(&rules, arena, "rules.cfg",
+                                   "checks : { position_norm : { factor = 1.0; }; };"),
+                     TXD_OK);
+    judge_again(&r, l.record, rules);
+    ck_assert_int_eq(result_of(&r, "position_norm")->verdict, TXD_VERDICT_FAIL);
+    finish(&r);
+    txd_arena_destroy(arena);
+    live_finish(&l);
+}
+END_TEST
+
+TEST_MAIN(a_healthy_recording_gives_what_the_run_gave,
+          a_recording_of_every_fault_gives_what_the_run_gave,
+          the_default_record_answers_five_laws,
+          the_weights_alone_are_enough_for_the_laws_of_weights,
+          a_recording_of_one_layer_is_judged_in_that_layer,
+          rules_win_over_what_was_recorded)
