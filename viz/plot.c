@@ -74,7 +74,9 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
         return TXD_OK;
     if (!star && only_pooled(recording, request))
         return choose_pooled(out, request, recording);
-    one.head = weighs && request->head < 0 ? 0 : request->head;
+    if (weighs && request->head < 0 &&
+        txd_slice_find(&slice, recording, request) != TXD_OK)
+        one.head = 0; /* heads are not an axis to draw, but panels */
     TXD_TRY(txd_slice_find(&slice, recording, &one));
     if (weighs && request->head < 0 && has_heads(&slice))
         return TXD_OK;

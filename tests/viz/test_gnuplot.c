@@ -135,10 +135,12 @@ END_TEST
 
 START_TEST(a_machine_without_gnuplot_is_told_the_package)
 {
-    const char *folder = test_scratch();
+    char *path = strdup(getenv("PATH"));
 
-    ck_assert_int_eq(setenv("PATH", folder, 1), 0);
+    ck_assert_int_eq(setenv("PATH", test_scratch(), 1), 0);
     check_fails(PNG "plot x\n", TXD_ERR_MISSING, "gnuplot-nox");
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    free(path);
 }
 END_TEST
 
@@ -156,6 +158,7 @@ START_TEST(a_machine_without_fonts_is_told_the_package)
     fclose(file);
     ck_assert_int_eq(setenv("FONTCONFIG_FILE", path, 1), 0);
     check_fails(PNG "plot [0:1] x\n", TXD_ERR_MISSING, "fonts-dejavu-core");
+    ck_assert_int_eq(unsetenv("FONTCONFIG_FILE"), 0);
 }
 END_TEST
 

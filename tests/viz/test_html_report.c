@@ -134,13 +134,15 @@ END_TEST
 START_TEST(without_gnuplot_the_page_still_holds_the_verdicts)
 {
     const char *folder = test_file("report");
+    char *page, *folders = strdup(getenv("PATH"));
     fake recording;
-    char *page;
 
     open_judged(&recording, "fail");
     ck_assert_int_eq(setenv("PATH", test_scratch(), 1), 0);
     ck_assert_int_eq(txd_report_html(recording.trace, "some.h5", folder),
                      TXD_ERR_MISSING);
+    ck_assert_int_eq(setenv("PATH", folders, 1), 0);
+    free(folders);
     ck_assert_ptr_nonnull(strstr(txd_message(), "gnuplot-nox"));
     page = read_page(folder);
     ck_assert_ptr_nonnull(strstr(page, "1 of 2 laws broken"));

@@ -100,7 +100,7 @@ START_TEST(a_failure_leaves_the_earlier_picture_alone)
 {
     const char *path = test_file("kept.png");
     txd_figure_request request = ask("layers.0.attn.weights", -1, 0);
-    char content[16] = "";
+    char content[16] = "", *folders = strdup(getenv("PATH"));
     fake recording;
     FILE *file;
 
@@ -109,6 +109,8 @@ START_TEST(a_failure_leaves_the_earlier_picture_alone)
     ck_assert_int_eq(setenv("PATH", test_scratch(), 1), 0);
     request.path = path;
     check_refused(&recording, request, TXD_ERR_MISSING, "gnuplot-nox");
+    ck_assert_int_eq(setenv("PATH", folders, 1), 0);
+    free(folders);
     file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fread(content, 1, sizeof content, file), 7);
