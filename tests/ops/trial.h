@@ -35,8 +35,34 @@ struct trial {
 
 #define TRIAL_SIZES 6
 
+/* Shapes: nothing, one, odd, past a vector, past a block. */
+extern const size_t trial_sizes[TRIAL_SIZES];
+
 /* Runs one operation on the shapes and fills of the trial. */
 void trial_run(struct trial *trial, txd_op op);
 void trial_finish(struct trial *trial);
+
+/* Memory of the trial, zeroed. */
+void *trial_keep(struct trial *t, size_t bytes);
+/* Filled inputs, in double; a name gives other numbers. */
+double *trial_doubles(struct trial *t, const char *name, size_t count);
+/* The same numbers in the dtype under test; NULL stays NULL. */
+void *trial_narrowed(struct trial *t, const double *x, size_t count);
+/* An output of NaN between guards; of the dtype under test, or of `element` bytes. */
+void *trial_real_output(struct trial *t, size_t count);
+void *trial_output(struct trial *t, size_t count, size_t element);
+int32_t *trial_integers(struct trial *t, size_t count, int32_t below);
+
+void trial_fail(struct trial *t, const char *what, size_t i, double got, double want,
+                double allowed);
+void trial_guards(struct trial *t, const char *what, const void *out, size_t bytes);
+/* Elements and guards; `allowed` NULL: equal. A NaN is expected where ref64 has one. */
+void trial_compare(struct trial *t, const char *what, void *out, const double *exact,
+                   const double *allowed, size_t count);
+
+/* One function per operation. */
+#define TXD_OP(name, arguments) void trial_##name(struct trial *t);
+TXD_OPS(TXD_OP)
+#undef TXD_OP
 
 #endif
