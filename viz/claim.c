@@ -153,7 +153,7 @@ void txd_claim_words(txd_text *out, const txd_claim *claim, int layer, size_t ba
     if (out->length >= before + 2)
         out->data[out->length -= 2] = '\0';
     else
-        txd_text_add(out, "nothing is hidden");
+        txd_text_add(out, "which hides nothing");
 }
 
 /* A piece with its blanks visible: " once" is another token than "once". */

@@ -176,13 +176,12 @@ static txd_status fix_head(txd_slice *slice, bool *free_axis, int chosen)
 static txd_status too_many_axes(const txd_slice *slice, const bool *free_axis,
                                 int excess)
 {
-    const char *between = "";
+    const char *between = ": choose ";
     txd_text text;
 
     txd_text_init(&text);
-    txd_text_addf(&text,
-                  "%s: a picture has two axes, %d %s to be chosen: ", slice->site,
-                  excess, excess == 1 ? "more has" : "more have");
+    txd_text_addf(&text, "%s: a picture has two axes, this value has %d more",
+                  slice->site, excess);
     for (int axis = 0; axis < slice->info.rank; axis++) {
         char letter = slice->info.axes[axis];
 
@@ -192,8 +191,6 @@ static txd_status too_many_axes(const txd_slice *slice, const bool *free_axis,
                       letter == 'l' ? "layer" : "head", slice->info.dims[axis] - 1);
         between = excess == 1 ? " or " : " and ";
     }
-    if (!*between)
-        txd_text_add(&text, "it has too many axes to be drawn");
     (void)txd_fail(TXD_ERR_CONFIG, "%s", txd_text_get(&text));
     txd_text_finish(&text);
     return TXD_ERR_CONFIG;
