@@ -4,6 +4,8 @@
  */
 #include "probes/common.h"
 
+#define CHUNK_SIDE 256 /* on the last two axes: docs/recording.md */
+
 size_t txd_block_rows(const txd_block *block)
 {
     size_t rows = 1;
@@ -35,4 +37,35 @@ void txd_probe_grow(txd_dataset_spec *spec, const txd_probe_context *context, in
     spec->growing[axis] = true;
     spec->chunk_limit[axis] = longest;
     spec->dims[axis] = context->recording ? 0 : longest;
+}
+
+size_t txd_probe_left_out(const txd_dataset_spec *spec, size_t selected, size_t all)
+{
+    double bytes = (double)spec->steps * (double)txd_dtype_bytes(spec->dtype);
+
+    if (all == 0)
+        return 0;
+    for (int i = 0; i < spec->rank; i++) {
+        size_t side = i < spec->rank - 2           ? 1
+                      : spec->dims[i] < CHUNK_SIDE ? spec->dims[i]
+                                                   : CHUNK_SIDE;
+
+        bytes *= side ? (double)((spec->dims[i] + side - 1) / side * side) : 0;
+    }
+    return (size_t)(bytes * (double)(all - selected) / (double)all);
+}
+
+size_t txd_probe_layer_steps(const txd_probe *probe, const txd_probe_use *use,
+                             const txd_probe_context *context)
+{
+    size_t count = 0;
+
+    for (size_t layer = 0; layer < context->claimed->n_layers; layer++) {
+        char name[TXD_SITE_NAME_BYTES];
+
+        txd_point_name(name, sizeof name, TXD_POINT_ATTN_WEIGHTS, (int)layer);
+        for (size_t step = 0; step < context->steps; step++)
+            count += txd_probe_use_selects(probe, use, name, (int)layer, (int)step);
+    }
+    return count;
 }

@@ -64,6 +64,14 @@ void txd_block_read(double *out, const txd_block *block, size_t first, size_t co
 void txd_probe_grow(txd_dataset_spec *spec, const txd_probe_context *context, int axis,
                     size_t longest);
 
+/* Bytes of a dataset's chunks that stay unwritten if only `selected` of `all` equal
+ * parts along its leading axes are recorded. */
+size_t txd_probe_left_out(const txd_dataset_spec *spec, size_t selected, size_t all);
+
+/* How many (layer, step) pairs of attention weights the uses select. */
+size_t txd_probe_layer_steps(const txd_probe *probe, const txd_probe_use *use,
+                             const txd_probe_context *context);
+
 /* A (site, field) table of float64 per step, or once: /series/<name>. */
 typedef struct txd_series {
     txd_recording *recording;

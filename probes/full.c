@@ -154,33 +154,19 @@ static txd_status write_weights(full *state, const piece *matrix, bool zero_fill
     return write_zeros(state, matrix, end, keys);
 }
 
-/* True if any query head that reads this head (of a `g` axis: a KV head) is wanted. */
-static bool wants_head(const full *state, const txd_site *site, char axis, size_t head)
-{
-    size_t group = 1;
-
-    if (axis == 'g')
-        group = state->claimed->n_heads / state->claimed->n_kv_heads;
-    for (size_t i = 0; i < group; i++)
-        if (txd_probe_use_selects_head(&txd_probe_full, state->use, site,
-                                       head * group + i))
-            return true;
-    return false;
-}
-
 /* A block with heads as its second axis, head by head. */
 static txd_status write_heads(full *state, const txd_block *block, piece part,
                               bool zero_fill)
 {
     const txd_tensor *value = &block->value;
-    char axis = txd_point_get(block->site->point)->axes[1];
     bool is_weights = block->site->point == TXD_POINT_ATTN_WEIGHTS;
     size_t bytes = part.width * value->dims[2] * value->dims[3];
 
     part.count[0] = part.count[1] = 1;
     for (size_t b = 0; b < value->dims[0]; b++) {
         for (size_t h = 0; h < value->dims[1]; h++, part.data += bytes) {
-            if (!wants_head(state, block->site, axis, block->start[1] + h))
+            if (!txd_full_wants(state->claimed, state->use, block->site,
+                                block->start[1] + h))
                 continue;
             part.start[0] = block->start[0] + b;
             part.start[1] = block->start[1] + h;

@@ -19,6 +19,11 @@ typedef struct txd_full_names {
     char path[TXD_SITE_NAME_BYTES + 16], axes[16];
 } txd_full_names;
 
+/* True if a head of a value is recorded in the site's step: of a `g` axis (KV heads) if
+ * any query head that reads it is selected. Values without heads have one, 0. */
+bool txd_full_wants(const txd_config *claimed, const txd_probe_use *use,
+                    const txd_site *site, size_t head);
+
 /* The dataset of a site; it points into `names`. */
 txd_dataset_spec txd_full_spec(txd_full_names *names, const txd_probe_context *context,
                                const txd_probe_use *use, const txd_site *site);

@@ -54,6 +54,21 @@ static size_t hidden_bytes(const txd_probe_context *context,
     return count * rows * columns * txd_dtype_bytes(context->dtype);
 }
 
+bool txd_full_wants(const txd_config *claimed, const txd_probe_use *use,
+                    const txd_site *site, size_t head)
+{
+    char axis = txd_point_get(site->point)->axes[1];
+    size_t group = axis == 'g' ? claimed->n_heads / claimed->n_kv_heads : 1;
+
+    if (axis != 'g' && axis != 'h')
+        return txd_probe_use_selects(&txd_probe_full, use, site->name, site->layer,
+                                     site->step);
+    for (size_t i = 0; i < group; i++)
+        if (txd_probe_use_selects_head(&txd_probe_full, use, site, head * group + i))
+            return true;
+    return false;
+}
+
 /* "layers.3.attn.weights" becomes "value/layers/3/attn/weights/full". */
 txd_dataset_spec txd_full_spec(txd_full_names *names, const txd_probe_context *context,
                                const txd_probe_use *use, const txd_site *site)
@@ -85,17 +100,38 @@ txd_dataset_spec txd_full_spec(txd_full_names *names, const txd_probe_context *c
     return spec;
 }
 
+/* How many (step, head) pairs are recorded, of how many. */
+static size_t count_parts(size_t *all, const txd_probe_context *context,
+                          const txd_probe_use *use, txd_site site)
+{
+    const txd_config *config = context->claimed;
+    char axis = txd_point_get(site.point)->axes[1];
+    size_t heads = axis == 'h' ? config->n_heads : axis == 'g' ? config->n_kv_heads : 1;
+    size_t count = 0;
+
+    for (site.step = 0; (size_t)site.step < context->steps; site.step++)
+        for (size_t head = 0; head < heads; head++)
+            count += txd_full_wants(config, use, &site, head);
+    *all = context->steps * heads;
+    return count;
+}
+
 static txd_status plan_site(const txd_probe_context *context, const txd_probe_use *use,
                             const txd_site *site, txd_probe_add add, void *self)
 {
     txd_full_names names;
     txd_probe_dataset dataset = {.name = site->name};
+    size_t selected, all;
 
     dataset.spec = txd_full_spec(&names, context, use, site);
-    if (dataset.spec.fill_zero)
+    if (dataset.spec.fill_zero) {
         dataset.left_out =
             hidden_bytes(context, &context->claimed->layers[site->layer]) *
             context->batch * context->claimed->n_heads * context->steps;
+    } else if (!txd_probe_use_is_whole(&txd_probe_full, use, site->name, site->layer)) {
+        selected = count_parts(&all, context, use, *site);
+        dataset.left_out = txd_probe_left_out(&dataset.spec, selected, all);
+    }
     return add(self, &dataset);
 }
 

@@ -228,10 +228,12 @@ static txd_status plan(const txd_probe_context *context, const txd_probe_use *us
                        txd_probe_add add, void *self)
 {
     txd_probe_dataset dataset = {.name = "attn.weights"};
-    size_t cells;
+    size_t all = context->claimed->n_layers * context->steps;
+    size_t selected = txd_probe_layer_steps(&txd_probe_pooled, use, context), cells;
 
     TXD_TRY(read_cells(&cells, use));
     dataset.spec = describe("pooled/mean", context, cells);
+    dataset.left_out = txd_probe_left_out(&dataset.spec, selected, all);
     TXD_TRY(add(self, &dataset));
     dataset.spec = describe("pooled/max", context, cells);
     return add(self, &dataset);

@@ -149,12 +149,15 @@ static txd_dataset_spec describe(char path[64], const txd_probe_context *context
 static txd_status plan(const txd_probe_context *context, const txd_probe_use *use,
                        txd_probe_add add, void *self)
 {
-    (void)use;
+    size_t all = context->claimed->n_layers * context->steps;
+    size_t selected = txd_probe_layer_steps(&txd_probe_rows, use, context);
+
     for (int i = 0; i < TXD_ROW_COUNT; i++) {
         char path[64];
         txd_probe_dataset dataset = {.name = "attn.weights"};
 
         dataset.spec = describe(path, context, (txd_row)i);
+        dataset.left_out = txd_probe_left_out(&dataset.spec, selected, all);
         TXD_TRY(add(self, &dataset));
     }
     return TXD_OK;

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Feeding and recording a made-up pass. Feeding follows model/taps.h to the letter and
+ * shares nothing with the decoder.
+ */
+#include "fake_pass.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suite.h"
+
+/* One tap, one block: ask is checked by the caller. The slot arrives zeroed. */
+static void offer(txd_tap *tap, const txd_block *block)
+{
+    bool reduces = tap->reduce && tap->slot_bytes > 0;
+    void *slot = reduces ? calloc(1, tap->slot_bytes) : NULL;
+
+    ck_assert(!reduces || slot);
+    if (reduces)
+        tap->reduce(slot, tap->self, block);
+    ck_assert_msg(tap->merge(tap->self, block, slot) == TXD_OK, "%s: %s", tap->name,
+                  txd_message());
+    free(slot);
+}
+
+/* The part [start, start + value.dims) of a stop, exactly as large, so that reading
+ * beyond it is seen by a sanitizer. */
+static void offer_part(const fake_pass *fake, txd_tap *tap, txd_block *block,
+                       size_t stop, unsigned asked)
+{
+    txd_tensor all =
+        txd_tensor_make(TXD_F64, fake->values[stop], block->value.rank, block->dims);
+    txd_dtype dtype = block->value.dtype;
+    size_t count = txd_tensor_count(&block->value);
+
+    block->value.data = NULL;
+    if (asked & TXD_ASK_VALUE) {
+        block->value.data = malloc(count * txd_dtype_bytes(dtype));
+        ck_assert(block->value.data || count == 0);
+        txd_tensor_block(block->value.data, dtype, &all, block->start,
+                         block->value.dims);
+    }
+    if (!(asked & TXD_ASK_ROWS))
+        block->rows = NULL;
+    block->stats = block->last && (asked & TXD_ASK_STATS) ? fake->stats[stop] : NULL;
+    offer(tap, block);
+    free(block->value.data);
+}
+
+static void offer_tiles(const fake_pass *fake, txd_tap *tap, txd_block *block,
+                        size_t stop, unsigned asked)
+{
+    size_t n = fake->inputs.length, heads = fake->config.n_heads;
+    int layer = block->site->layer;
+
+    for (size_t i = 0; i < fake->inputs.batch * heads; i++) {
+        for (size_t q = 0; q < n; q += fake->tile_rows) {
+            size_t rows = n - q < fake->tile_rows ? n - q : fake->tile_rows;
+            const size_t start[4] = {i / heads, i % heads, q, 0};
+            const size_t dims[4] = {1, 1, rows, fake->skip_hidden ? q + rows : n};
+
+            memcpy(block->start, start, sizeof start);
+            block->value = txd_tensor_make(fake->dtype, NULL, 4, dims);
+            block->rows = block->site->point == TXD_POINT_ATTN_WEIGHTS
+                              ? fake->rows[layer] + (i * n + q) * TXD_ROW_COUNT
+                              : NULL;
+            block->last = i + 1 == fake->inputs.batch * heads && q + rows == n;
+            offer_part(fake, tap, block, stop, asked);
+        }
+    }
+}
+
+/* Logits: a few rows of one batch row at a time. */
+static void offer_row_tiles(const fake_pass *fake, txd_tap *tap, txd_block *block,
+                            size_t stop, unsigned asked)
+{
+    size_t n = fake->inputs.length;
+
+    for (size_t b = 0; b < fake->inputs.batch; b++) {
+        for (size_t t = 0; t < n; t += 2) {
+            const size_t dims[3] = {1, n - t < 2 ? n - t : 2, block->dims[2]};
+
+            block->start[0] = b;
+            block->start[1] = t;
+            block->value = txd_tensor_make(fake->dtype, NULL, 3, dims);
+            block->last = b + 1 == fake->inputs.batch && t + dims[1] == n;
+            offer_part(fake, tap, block, stop, asked);
+        }
+    }
+}
+
+static void feed_stop(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
+                      size_t stop)
+{
+    char name[96];
+    txd_site site = {.kind = TXD_SITE_VALUE,
+                     .step = pass->step,
+                     .point = fake->order[stop].point,
+                     .layer = fake->order[stop].layer,
+                     .index = stop,
+                     .name = name};
+    txd_block block = {.site = &site, .pass = pass};
+    txd_place place = txd_point_get(site.point)->place;
+    unsigned asked;
+    int rank;
+
+    txd_point_name(name, sizeof name, site.point, site.layer);
+    asked = tap->ask(tap->self, &site);
+    if (!asked)
+        return;
+    rank = txd_point_dims(block.dims, &fake->config, site.point, fake->inputs.batch,
+                          fake->inputs.length);
+    block.value = txd_tensor_make(place == TXD_PLACE_INPUT ? TXD_I32 : fake->dtype,
+                                  NULL, rank, block.dims);
+    block.last = true;
+    if (site.point == TXD_POINT_ATTN_WEIGHTS)
+        block.rows = fake->rows[site.layer];
+    if (place == TXD_PLACE_TILE && !fake->whole)
+        offer_tiles(fake, tap, &block, stop, asked);
+    else if (place == TXD_PLACE_ROWS)
+        offer_row_tiles(fake, tap, &block, stop, asked);
+    else
+        offer_part(fake, tap, &block, stop, asked);
+}
+
+static void feed_params(const fake_pass *fake, txd_tap *tap, const txd_pass *pass)
+{
+    for (size_t i = 0; i < txd_params_count(fake->params); i++) {
+        const txd_param *param = txd_params_at(fake->params, i);
+        txd_site site = {.kind = TXD_SITE_PARAMETER,
+                         .layer = param->layer,
+                         .index = i,
+                         .name = param->name};
+        txd_block block = {.site = &site, .pass = pass, .last = true};
+
+        block.value = param->value;
+        memcpy(block.dims, param->value.dims, sizeof block.dims);
+        block.stats = fake->param_stats[i];
+        if (tap->ask(tap->self, &site))
+            offer(tap, &block);
+    }
+}
+
+void fake_feed(const fake_pass *fake, txd_tap *const *taps, size_t count, int step)
+{
+    const txd_pass pass = {.claimed = &fake->config,
+                           .inputs = &fake->inputs,
+                           .dtype = fake->dtype,
+                           .step = step};
+
+    for (size_t t = 0; t < count; t++) {
+        if (step == 0)
+            feed_params(fake, taps[t], &pass);
+        for (size_t i = 0; i < fake->stops; i++)
+            feed_stop(fake, taps[t], &pass, i);
+        if (taps[t]->step_end)
+            ck_assert_msg(taps[t]->step_end(taps[t]->self, &pass) == TXD_OK, "%s: %s",
+                          taps[t]->name, txd_message());
+    }
+}
+
+txd_recorder *fake_record(const fake_pass *fake, const char *path, const char *record,
+                          size_t steps)
+{
+    txd_probe_context context = fake_context(fake, steps);
+    txd_recorder_info info = {.command = "txdiag run fake.cfg",
+                              .config = "model : { vocab = 1; };",
+                              .faults = "",
+                              .backend = "fake",
+                              .simd = "none",
+                              .blas = "none",
+                              .seed = 7};
+    txd_recorder *recorder = NULL;
+    txd_setting *root = NULL;
+    txd_probe_use *uses = NULL;
+    size_t count = 0;
+
+    ck_assert_msg(txd_cfg_parse(&root, fake->arena, "fake.cfg", record) == TXD_OK, "%s",
+                  txd_message());
+    ck_assert_msg(txd_record_read(&uses, &count, fake->arena, root, &context) == TXD_OK,
+                  "%s", txd_message());
+    ck_assert_msg(txd_recorder_create(&recorder, path, false, &context, &info, uses,
+                                      count) == TXD_OK,
+                  "%s", txd_message());
+    return recorder;
+}
+
+void fake_step(const fake_pass *fake, txd_recorder *recorder, int step)
+{
+    size_t count;
+    txd_tap *const *taps = txd_recorder_taps(recorder, &count);
+
+    ck_assert_msg(txd_recorder_step_begin(recorder, &fake->inputs, step) == TXD_OK,
+                  "%s", txd_message());
+    fake_feed(fake, taps, count, step);
+    ck_assert_msg(txd_recorder_step_end(recorder, 0.5 + step) == TXD_OK, "%s",
+                  txd_message());
+}
+
+txd_trace *fake_finish(txd_recorder *recorder, const char *path)
+{
+    txd_trace *trace = NULL;
+
+    ck_assert_msg(txd_recorder_close(recorder, true) == TXD_OK, "%s", txd_message());
+    ck_assert_msg(txd_recording_open(&trace, path, NULL) == TXD_OK, "%s",
+                  txd_message());
+    return trace;
+}
+
+txd_trace *fake_one_step(const fake_pass *fake, const char *path, const char *record)
+{
+    txd_recorder *recorder = fake_record(fake, path, record, 1);
+
+    fake_step(fake, recorder, 0);
+    return fake_finish(recorder, path);
+}
+
+bool fake_has(const txd_trace *trace, const char *name)
+{
+    size_t entry;
+
+    return txd_trace_find(trace, &entry, name) == TXD_OK;
+}
+
+double *fake_read(const txd_trace *trace, const char *name, size_t dims[TXD_MAX_RANK])
+{
+    txd_trace_info info;
+    size_t entry, count;
+    double *values;
+
+    ck_assert_msg(txd_trace_find(trace, &entry, name) == TXD_OK, "%s", txd_message());
+    ck_assert_int_eq(txd_trace_get(trace, &info, entry), TXD_OK);
+    ck_assert_int_eq(txd_shape_count(&count, info.dims, info.rank), TXD_OK);
+    values = malloc((count + 1) * sizeof *values);
+    ck_assert_ptr_nonnull(values);
+    ck_assert_msg(txd_trace_read_all(trace, values, count, entry, TXD_F64) == TXD_OK,
+                  "%s", txd_message());
+    if (dims)
+        memcpy(dims, info.dims, sizeof info.dims);
+    return values;
+}
+
+const char *const *fake_strings(const txd_trace *trace, const char *name, size_t count)
+{
+    const char *const *strings = NULL;
+    size_t found = 0;
+
+    ck_assert_msg(txd_recording_read_strings(&strings, &found, trace, name) == TXD_OK,
+                  "%s", txd_message());
+    ck_assert_uint_eq(found, count);
+    return strings;
+}
+
+void fake_same(double value, double expected, const char *what, size_t index)
+{
+    ck_assert_msg(value == expected || (isnan(value) && isnan(expected)),
+                  "%s[%zu]: %.17g, expected %.17g", what, index, value, expected);
+}
