@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A replay gives taps what the live pass gave them: the same blocks in the same order
+ * with the same bits, as far as they were recorded.
+ */
+#include <string.h>
+
+#include "pass_log.h"
+#include "suite.h"
+
+#define ok(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
+
+#define EVERYTHING ((unsigned)(TXD_ASK_VALUE | TXD_ASK_ROWS | TXD_ASK_STATS))
+#define FULL                                                                           \
+    "record = ( { probe = \"full\"; points = \"*\"; }, { probe = \"rows\"; }, "        \
+    "{ probe = \"stats\"; }, { probe = \"norms\"; points = \"*.weight\"; } );"
+
+/* Grouped heads, a window, other value widths. */
+static const char decoder[] =
+    "model : { preset = \"llama\"; vocab = 40; d_model = 16; n_heads = 4; "
+    "n_kv_heads = 2; n_layers = 3; d_ff = 24; value_dim = 6; }; "
+    "mask : { window = 5; }; ";
+static const size_t lengths[] = {9, 4, 11};
+
+static recorded_pass made_pass(const char *record)
+{
+    return (recorded_pass){.cfg = decoder,
+                           .backend = "ref64",
+                           .record = record,
+                           .lengths = lengths,
+                           .steps = 3,
+                           .batch = 2,
+                           .padding = 3};
+}
+
+static void compare(const recorded_pass *pass, unsigned asks, const char *points,
+                    double tolerance)
+{
+    const char *path = test_file("pass.h5");
+    pass_log live, replayed;
+
+    pass_log_init(&live, asks, points);
+    pass_log_init(&replayed, asks, points);
+    pass_record(path, pass, &live);
+    pass_replay(path, &replayed);
+    pass_log_same(&replayed, &live, asks, tolerance);
+    pass_log_finish(&live);
+    pass_log_finish(&replayed);
+}
+
+START_TEST(a_real_model_replays_bit_for_bit)
+{
+    static const size_t one[] = {27};
+    recorded_pass pass = {
+        .backend = "cpu32", .record = FULL, .lengths = one, .steps = 1, .batch = 1};
+
+    pass.folder = test_model("stories260K");
+    if (!pass.folder)
+        test_skip(TEST_NO_MODEL);
+    compare(&pass, EVERYTHING, NULL, 0);
+}
+END_TEST
+
+START_TEST(padded_batches_of_changing_lengths_replay_bit_for_bit)
+{
+    recorded_pass pass = made_pass(FULL);
+
+    compare(&pass, EVERYTHING, NULL, 0);
+}
+END_TEST
+
+START_TEST(long_rows_replay_in_the_same_tiles)
+{
+    static const size_t one[] = {300};
+    recorded_pass pass = made_pass("record = ( { probe = \"full\"; points = "
+                                   "\"layers.1.attn.weights\"; } );");
+
+    pass.lengths = one;
+    pass.steps = pass.batch = 1;
+    pass.padding = 0;
+    compare(&pass, TXD_ASK_VALUE, "layers.1.attn.weights", 0);
+}
+END_TEST
+
+/* The default record: no whole values but weights and logits. */
+START_TEST(rows_and_statistics_replay_without_values)
+{
+    const char *path = test_file("default.h5");
+    recorded_pass pass = made_pass("record = ( { probe = \"rows\"; }, "
+                                   "{ probe = \"stats\"; } );");
+    unsigned asks = TXD_ASK_ROWS | TXD_ASK_STATS;
+    pass_log live, replayed;
+
+    pass_log_init(&live, asks, "layers.*");
+    pass_log_init(&replayed, EVERYTHING, "layers.*");
+    pass_record(path, &pass, &live);
+    pass_replay(path, &replayed);
+    pass_log_same(&replayed, &live, asks, 0);
+    for (size_t i = 0; i < replayed.count; i++)
+        ck_assert_ptr_null(replayed.blocks[i].values);
+    pass_log_finish(&live);
+    pass_log_finish(&replayed);
+}
+END_TEST
+
+START_TEST(rows_and_statistics_follow_from_recorded_values)
+{
+    recorded_pass pass = made_pass("record = ( { probe = \"full\"; points = "
+                                   "\"*\"; } );");
+
+    compare(&pass, EVERYTHING, "layers.*,logits,loss.token,embed.*,input.*", 1e-13);
+}
+END_TEST
+
+static bool is_of_head(const logged_block *block, size_t head)
+{
+    return block->start[1] == head;
+}
+
+START_TEST(heads_and_steps_that_were_not_recorded_are_not_offered)
+{
+    const char *path = test_file("some.h5");
+    recorded_pass pass = made_pass(
+        "record = ( { probe = \"full\"; points = \"layers.*.attn.weights\"; "
+        "heads = \"1\"; steps = \"1:\"; layers = \"0,2\"; }, { probe = \"rows\"; "
+        "heads = \"2\"; layers = \"0,2\"; steps = \"1:\"; } );");
+    pass_log live, replayed;
+    size_t values = 0, rows = 0;
+
+    pass_log_init(&live, TXD_ASK_VALUE, "layers.*.attn.weights");
+    pass_log_init(&replayed, TXD_ASK_VALUE | TXD_ASK_ROWS, "layers.*.attn.weights");
+    pass_record(path, &pass, &live);
+    pass_replay(path, &replayed);
+    ck_assert_uint_gt(replayed.count, 0);
+    for (size_t i = 0; i < replayed.count; i++) {
+        const logged_block *block = &replayed.blocks[i];
+
+        ck_assert_int_ge(block->site.step, 1);
+        ck_assert_int_ne(block->site.layer, 1);
+        ck_assert(is_of_head(block, 1) || is_of_head(block, 2) || block->last);
+        ck_assert(!block->values || is_of_head(block, 1));
+        values += block->values != NULL;
+        rows += block->rows != NULL;
+        for (size_t e = 0; block->values && e < block->part[2] * block->part[3]; e++)
+            ck_assert(block->values[e] >= 0); /* no fill value among them */
+    }
+    ck_assert_uint_eq(values, 2 * 2 * pass.batch); /* layers, steps, batch */
+    ck_assert_uint_eq(rows, 2 * values);           /* head 1 from its weights */
+    pass_log_finish(&live);
+    pass_log_finish(&replayed);
+}
+END_TEST
+
+static void compare_earlier(txd_point earlier)
+{
+    const char *path = test_file("earlier.h5");
+    recorded_pass pass = made_pass(FULL);
+    pass_log live, replayed;
+
+    pass_log_init(&live, TXD_ASK_VALUE, "layers.*.attn.weights");
+    pass_log_init(&replayed, TXD_ASK_VALUE, "layers.*.attn.weights");
+    live.earlier = replayed.earlier = earlier;
+    pass_record(path, &pass, &live);
+    pass_replay(path, &replayed);
+    pass_log_same(&replayed, &live, TXD_ASK_VALUE, 0);
+    pass_log_finish(&live);
+    pass_log_finish(&replayed);
+}
+
+START_TEST(earlier_values_of_a_layer_are_at_hand)
+{
+    compare_earlier(TXD_POINT_ATTN_SCORES);
+    compare_earlier(TXD_POINT_ATTN_K);
+    compare_earlier(TXD_POINT_NORM1_OUT);
+}
+END_TEST
+
+START_TEST(a_replay_says_what_it_can_offer)
+{
+    const char *path = test_file("offers.h5");
+    recorded_pass pass = made_pass(
+        "record = ( { probe = \"rows\"; layers = \"1\"; }, { probe = \"stats\"; "
+        "points = \"layers.*.resid.pre\"; }, { probe = \"full\"; points = "
+        "\"layers.2.attn.q\"; } );");
+    pass_log none;
+    txd_replay *replay;
+    txd_trace *trace;
+
+    pass_log_init(&none, 0, NULL);
+    pass_record(path, &pass, &none);
+    ok(txd_recording_open(&trace, path, NULL));
+    ok(txd_replay_create(&replay, trace));
+    ck_assert_uint_eq(txd_replay_steps(replay), 3);
+    ck_assert_uint_eq(txd_replay_config(replay)->layers[0].window, 5);
+    ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_ATTN_WEIGHTS, 0), 0);
+    ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_ATTN_WEIGHTS, 1),
+                      TXD_ASK_ROWS);
+    ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_RESID_PRE, 0), TXD_ASK_STATS);
+    ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_ATTN_Q, 2),
+                      TXD_ASK_VALUE | TXD_ASK_STATS);
+    ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_ATTN_Q, 1), 0);
+    ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_ATTN_Q, 3), 0);
+    ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_LOGITS, -1), 0);
+    ck_assert_uint_eq(txd_replay_offers_parameters(replay), 0);
+    txd_replay_destroy(replay);
+    txd_trace_destroy(trace);
+    pass_log_finish(&none);
+}
+END_TEST
+
+/* ---- recordings that do not fit their own configuration ---- */
+
+static void expect_refusal(const char *config, const char *name, size_t last,
+                           const char *part_of_message)
+{
+    const char *path = test_file("misfit.h5");
+    txd_dataset_spec spec = {.path = name,
+                             .axes = "sbhqk",
+                             .point = "",
+                             .unit = "",
+                             .dtype = TXD_F32,
+                             .per_step = true,
+                             .rank = 4,
+                             .dims = {1, 4, 3, last},
+                             .steps = 1};
+    const size_t start[4] = {0};
+    static const float values[4096];
+    txd_recording *recording;
+    txd_replay *replay;
+    txd_trace *trace;
+    size_t id;
+
+    ok(txd_recording_create(&recording, path, false));
+    if (config)
+        ok(txd_recording_meta(recording, "config", config));
+    ok(txd_recording_dataset(recording, &id, &spec));
+    ok(txd_recording_write(recording, id, 0, start, spec.dims, values, TXD_F32));
+    ok(txd_recording_close(recording, true));
+    ok(txd_recording_open(&trace, path, NULL));
+    if (part_of_message) {
+        ck_assert_int_eq(txd_replay_create(&replay, trace), TXD_ERR_FORMAT);
+        ck_assert_msg(strstr(txd_message(), part_of_message) != NULL, "%s",
+                      txd_message());
+    } else {
+        ok(txd_replay_create(&replay, trace));
+        txd_replay_destroy(replay);
+    }
+    txd_trace_destroy(trace);
+}
+
+START_TEST(misfits_are_refused_with_the_expected_shape)
+{
+    const char *weights = "value/layers/2/attn/weights/full";
+
+    expect_refusal(decoder, weights, 3, NULL);
+    expect_refusal(NULL, weights, 3, "config");
+    expect_refusal("model : {", weights, 3, "recorded config");
+    expect_refusal(decoder, "value/layers/3/attn/weights/full", 3, "layers.3");
+    expect_refusal(decoder, "value/layers/0/attn/q/full", 5, "(1, 1, 4, 3, 4)");
+    expect_refusal(decoder, "value/layers/0/mlp/out/full", 5, "sbtd");
+}
+END_TEST
+
+TEST_MAIN(a_real_model_replays_bit_for_bit,
+          padded_batches_of_changing_lengths_replay_bit_for_bit,
+          long_rows_replay_in_the_same_tiles, rows_and_statistics_replay_without_values,
+          rows_and_statistics_follow_from_recorded_values,
+          heads_and_steps_that_were_not_recorded_are_not_offered,
+          earlier_values_of_a_layer_are_at_hand, a_replay_says_what_it_can_offer,
+          misfits_are_refused_with_the_expected_shape)
