@@ -7,6 +7,9 @@
 #include "probes/parts.h"
 #include "probes/recorder.h"
 
+#define STEP_COLUMNS 5
+#define LAW_COLUMNS 8
+
 typedef struct listing {
     txd_text *out;
     const char *probe;
@@ -75,6 +78,27 @@ static txd_status add_inputs(listing *list, const txd_probe_context *context)
     return TXD_OK;
 }
 
+/* /steps of the recorder, and /checks/laws, which every run adds at its end. */
+static txd_status add_tables(listing *list, const txd_probe_context *context)
+{
+    static const struct {
+        int columns;
+        bool per_step;
+    } tables[] = {{STEP_COLUMNS, true}, {LAW_COLUMNS, false}};
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        txd_dataset_spec spec =
+            txd_recording_column(tables[i].per_step ? context->steps : 1);
+
+        for (int column = 0; column < tables[i].columns; column++) {
+            txd_recording_memory_add(&list->memory, &spec);
+            TXD_TRY(
+                txd_size_add(&list->total, list->total, txd_recording_estimate(&spec)));
+        }
+    }
+    return TXD_OK;
+}
+
 static txd_status add_all(listing *list, txd_arena *arena,
                           const txd_probe_context *context, const txd_probe_use *uses,
                           size_t count)
@@ -83,6 +107,7 @@ static txd_status add_all(listing *list, txd_arena *arena,
     size_t part_count;
 
     TXD_TRY(add_inputs(list, context));
+    TXD_TRY(add_tables(list, context));
     TXD_TRY(txd_probe_parts(&parts, &part_count, arena, uses, count));
     for (size_t i = 0; i < part_count; i++) {
         list->probe = parts[i].probe->name;

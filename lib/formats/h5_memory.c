@@ -3,11 +3,21 @@
  * What HDF5 keeps in memory while a recording is written. The metadata cache evicts
  * nothing (h5_writer.c says why), so that it grows to all chunk indices and headers.
  */
-#include "formats/h5_internal.h"
-
-#include "formats/recording.h"
+#include "formats/h5_types_internal.h"
 
 #define LARGE_CHUNK ((size_t)1 << 20)
+#define COLUMN_CHUNK 512 /* rows (h5_table.c) */
+
+/* A chunk index in memory (HDF5 1.10.8, H5Dbtree.c): a key of 272 bytes and an address
+ * per child, the node as it is in the file, and a buffer of that size to encode it. */
+#define NATIVE_KEY 272
+#define CHILDREN (2 * (size_t)TXD_H5_ISTORE_K)
+#define NATIVE_NODE (CHILDREN * 8 + (CHILDREN + 1) * NATIVE_KEY)
+
+/* Measured: the open file, with the buffer for texts; and what freed chunks of unlike
+ * sizes leave unused once more data has passed than the caches hold. */
+#define BASE_BYTES ((size_t)2 << 20)
+#define LOST_BYTES ((size_t)16 << 20)
 
 size_t txd_h5_cache_bytes(const txd_h5_plan *plan)
 {
@@ -30,9 +40,29 @@ void txd_recording_memory_add(txd_recording_memory *memory,
         chunks *= (steps + plan.chunk[0] - 1) / plan.chunk[0];
     data = plan.chunked ? chunks * plan.chunk_bytes : 0;
     cache = txd_h5_cache_bytes(&plan);
-    memory->kept += txd_recording_estimate(spec) - data;
-    *(cache > TXD_H5_SMALL_CACHE ? &memory->large : &memory->small) +=
-        cache < data ? cache : data;
+    memory->kept += 2 * (txd_recording_estimate(spec) - data);
+    if (plan.chunked)
+        memory->kept += plan.parts * NATIVE_NODE;
+    if (cache > data)
+        cache = data;
+    *(cache > TXD_H5_SMALL_CACHE ? &memory->large : &memory->small) += cache;
+    memory->passed += data - cache;
+}
+
+txd_dataset_spec txd_recording_column(size_t rows)
+{
+    size_t chunks = rows / COLUMN_CHUNK + 1;
+
+    return (txd_dataset_spec){.path = "table/column",
+                              .axes = "n",
+                              .point = "",
+                              .unit = "",
+                              .dtype = TXD_F64,
+                              .rank = 1,
+                              .dims = {chunks * COLUMN_CHUNK},
+                              .growing = {true},
+                              .chunk_limit = {COLUMN_CHUNK},
+                              .steps = 1};
 }
 
 size_t txd_recording_memory_total(const txd_recording_memory *memory)
@@ -40,5 +70,7 @@ size_t txd_recording_memory_total(const txd_recording_memory *memory)
     size_t large =
         memory->large < TXD_H5_CACHE_BUDGET ? memory->large : TXD_H5_CACHE_BUDGET;
 
-    return memory->kept + memory->small + large;
+    size_t lost = memory->passed / 4 < LOST_BYTES ? memory->passed / 4 : LOST_BYTES;
+
+    return BASE_BYTES + memory->kept + memory->small + large + lost;
 }

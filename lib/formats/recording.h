@@ -83,10 +83,13 @@ size_t txd_recording_bytes(const txd_recording *recording);
 size_t txd_recording_estimate(const txd_dataset_spec *spec);
 size_t txd_recording_estimate_empty(void);
 
+/* A dataset that costs what one column of a table of `rows` rows does. */
+txd_dataset_spec txd_recording_column(size_t rows);
+
 /* What writing keeps in memory: chunk indices and descriptions, which never leave it,
  * and cached chunks. Start with zeros, add the datasets, ask for the total. */
 typedef struct txd_recording_memory {
-    size_t kept, small, large;
+    size_t kept, small, large, passed;
 } txd_recording_memory;
 void txd_recording_memory_add(txd_recording_memory *memory,
                               const txd_dataset_spec *spec);
