@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory is predicted from where it goes: what the process holds already (libraries
- * and the bound model, as the system counts it), what the pass will allocate, and
- * what HDF5 keeps per open dataset.
+ * and the bound model, as the system counts it), what the pass will allocate, and what
+ * writing the recording takes.
  */
 #include "cli/estimate.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
 
 #include "cli/output.h"
 #include "cli/passes.h"
 
-/* Measured with HDF5 1.10.8: a file and its metadata cache, and each open dataset. */
-#define FILE_BYTES 3000000u
-#define DATASET_BYTES 30000u
 /* Measured with OpenBLAS 0.3.21: packing buffers, touched at the first product. */
 #define BLAS_BYTES 2000000u
 
@@ -59,8 +55,7 @@ int txd_estimate_print(txd_session *session, const txd_options *options,
         txd_text_finish(&out);
         return txd_output_complain();
     }
-    memory = peak_now() + pass + cost.memory + FILE_BYTES + BLAS_BYTES;
-    fprintf(stderr, "now %zu pass %zu rec %zu\n", peak_now(), pass, cost.memory);
+    memory = peak_now() + pass + cost.memory + BLAS_BYTES;
     txd_text_addf(&out, "on disk      %zu bytes (%s)\n", cost.disk,
                   txd_output_bytes(text[0], sizeof text[0], (double)cost.disk));
     txd_text_addf(&out, "peak memory  %zu bytes (%s)\n", memory,

@@ -37,7 +37,9 @@ def number(text, name):
 
 def peak_of(*arguments):
     """Peak resident bytes of one call."""
-    pid = os.posix_spawn(PROGRAM, [PROGRAM, *arguments], os.environ)
+    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    pid = os.posix_spawn(PROGRAM, [PROGRAM, *arguments], os.environ,
+                         file_actions=quiet)
     _, status, usage = os.wait4(pid, 0)
     return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
 

@@ -88,7 +88,7 @@ ok("the earlier recording stays", read("a.h5") == EARLIER)
 ok("nothing worthless is left", not os.path.exists("a.h5.part"), os.listdir("."))
 os.mkdir("small")
 mounted = os.geteuid() == 0 and subprocess.run(
-    ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", "small"],
+    ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", "small"],
     capture_output=True, check=False).returncode == 0
 if mounted:
     try:

@@ -4,10 +4,10 @@
 # shellcheck source=tests/support/sh.sh
 . "$TXD_SOURCE/tests/support/sh.sh"
 
-# Every line of the last output is a name, two or more blanks, and a sentence.
+# Every line of a file is a name, two or more blanks, and a sentence.
 lines_are_names_and_sentences()
 {
-    [ -s "$out" ] && ! grep -qvE '^[A-Za-z0-9_.@-]+  +[^ ].*$' "$out"
+    [ -s "$1" ] && ! grep -qvE '^[A-Za-z0-9_.@-]+  +[^ ].*$' "$1"
 }
 
 every_name_is_explained()
@@ -47,7 +47,9 @@ done
 
 for kind in points probes checks faults figures backends; do
     exits 0 "list $kind" "$txdiag" list $kind
-    ok "list $kind prints names and sentences" lines_are_names_and_sentences
+    cp "$out" "$scratch/listed"
+    ok "list $kind prints names and sentences" \
+        lines_are_names_and_sentences "$scratch/listed"
 done
 exits 0 "list keys" "$txdiag" list keys
 says "mask.masked_row"
@@ -82,11 +84,13 @@ complains "nearest: causality"
 exits 0 "list faults says which can act in a model" \
     "$txdiag" list faults "$TXD_SOURCE/examples/mini.cfg"
 says "can act here"
-ok "a line per fault" test "$(wc -l <"$out")" -eq "$("$txdiag" list faults | wc -l)"
+lines=$(wc -l <"$out")
+ok "a line per fault" test "$lines" -eq "$("$txdiag" list faults | wc -l)"
 exits 0 "a model without padding" "$txdiag" list faults \
     "$TXD_SOURCE/examples/mini.cfg" --set 'input.tokens=[1,2,3]'
+cp "$out" "$scratch/listed"
 ok "padding_ignored cannot act there" \
-    grep -q '^padding_ignored  *cannot act here: ' "$out"
+    grep -q '^padding_ignored  *cannot act here: ' "$scratch/listed"
 
 if [ -w /dev/full ]; then
     ok "a full stdout is not success" sh -c "
