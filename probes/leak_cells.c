@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Leaks of one head, found by the claimed mask. A NaN is a leak: it is not proven to
- * be zero, and it is worse than any number.
+ * be zero, and it is worse than any number. The worst are kept in a heap whose root is
+ * the least of them, because a mask that is missing leaks half of all cells.
  */
 #include "probes/leak_cells.h"
 
@@ -12,68 +13,11 @@
 
 #define PIECE 256
 
-/* Cells of one row, from `first` on: keys begin to begin + count - 1. */
-static size_t scan_piece(txd_leak_cell *out, const txd_mask_view *mask,
-                         const txd_leak_cell *row, const double *weights, size_t count)
-{
-    size_t found = 0;
-
-    for (size_t k = 0; k < count; k++) {
-        txd_leak_cell leak = *row;
-
-        if (weights[k] == 0)
-            continue;
-        leak.key += k;
-        leak.kind = txd_mask_hides(mask, leak.query, leak.key);
-        if (leak.kind == TXD_SEEN)
-            continue;
-        leak.weight = weights[k];
-        if (out)
-            out[found] = leak;
-        found++;
-    }
-    return found;
-}
-
-static size_t scan_row(txd_leak_cell *out, const txd_mask_view *mask, txd_leak_cell row,
-                       const txd_block *block, size_t first)
-{
-    size_t keys = block->value.dims[3], found = 0;
-    double weights[PIECE];
-
-    for (size_t k = 0, n; k < keys; k += n) {
-        n = keys - k < PIECE ? keys - k : PIECE;
-        row.key = block->start[3] + k;
-        txd_block_read(weights, block, first + k, n);
-        found += scan_piece(out ? out + found : NULL, mask, &row, weights, n);
-    }
-    return found;
-}
-
-/* The row's statistics may already say that nothing leaks. */
-static bool is_clean(const txd_block *block, size_t row)
-{
-    return block->rows && block->rows[row * TXD_ROW_COUNT + TXD_ROW_HIDDEN_SUM] == 0;
-}
-
-size_t txd_leak_cells_scan(txd_leak_cell *out, const txd_block *block, size_t index)
-{
-    const txd_layer_config *layer = &block->pass->claimed->layers[block->site->layer];
-    size_t queries = block->value.dims[2], keys = block->value.dims[3], found = 0;
-    txd_leak_cell row = {.batch = block->start[0] + index / block->value.dims[1],
-                         .head = block->start[1] + index % block->value.dims[1]};
-    txd_mask_view mask = txd_mask_of(layer, block->pass->inputs, row.batch);
-
-    for (size_t q = 0; q < queries; q++) {
-        size_t place = index * queries + q;
-
-        row.query = block->start[2] + q;
-        if (txd_block_is_valid(block, row.batch, row.query) && !is_clean(block, place))
-            found +=
-                scan_row(out ? out + found : NULL, &mask, row, block, place * keys);
-    }
-    return found;
-}
+/* What a scan has found; `list` is NULL if it only counts. */
+typedef struct finds {
+    size_t count, kept, keep;
+    txd_leak_cell *list;
+} finds;
 
 static double badness(const txd_leak_cell *one)
 {
@@ -100,8 +44,95 @@ static int by_query(const void *left, const void *right)
     return by_badness(a, b);
 }
 
-void txd_leak_cells_keep_worst(txd_leak_cell *list, size_t count, size_t keep)
+/* Puts `cell` at `place` of the heap, or below it. */
+static void sift_down(finds *to, size_t place, txd_leak_cell cell)
 {
-    qsort(list, count, sizeof *list, by_badness);
-    qsort(list, keep, sizeof *list, by_query);
+    for (size_t child; (child = 2 * place + 1) < to->kept; place = child) {
+        if (child + 1 < to->kept &&
+            by_badness(&to->list[child], &to->list[child + 1]) < 0)
+            child++;
+        if (by_badness(&cell, &to->list[child]) >= 0)
+            break;
+        to->list[place] = to->list[child];
+    }
+    to->list[place] = cell;
+}
+
+static void sift_up(finds *to, size_t place, txd_leak_cell cell)
+{
+    for (; place > 0; place = (place - 1) / 2) {
+        if (by_badness(&cell, &to->list[(place - 1) / 2]) <= 0)
+            break;
+        to->list[place] = to->list[(place - 1) / 2];
+    }
+    to->list[place] = cell;
+}
+
+static void add(finds *to, txd_leak_cell cell)
+{
+    to->count++;
+    if (to->kept < to->keep)
+        sift_up(to, to->kept++, cell);
+    else if (to->keep > 0 && by_badness(&cell, &to->list[0]) < 0)
+        sift_down(to, 0, cell);
+}
+
+static void scan_row(finds *to, const txd_mask_view *mask, txd_leak_cell row,
+                     const txd_block *block, size_t first)
+{
+    size_t keys = block->value.dims[3];
+    double weights[PIECE];
+
+    for (size_t k = 0; k < keys; k++) {
+        if (k % PIECE == 0)
+            txd_block_read(weights, block, first + k,
+                           keys - k < PIECE ? keys - k : PIECE);
+        if (weights[k % PIECE] == 0)
+            continue;
+        row.key = block->start[3] + k;
+        row.kind = txd_mask_hides(mask, row.query, row.key);
+        row.weight = weights[k % PIECE];
+        if (row.kind != TXD_SEEN)
+            add(to, row);
+    }
+}
+
+/* The row's statistics may already say that nothing leaks. */
+static bool is_clean(const txd_block *block, size_t row)
+{
+    return block->rows && block->rows[row * TXD_ROW_COUNT + TXD_ROW_HIDDEN_SUM] == 0;
+}
+
+static void scan(finds *to, const txd_block *block, size_t index)
+{
+    const txd_layer_config *layer = &block->pass->claimed->layers[block->site->layer];
+    size_t queries = block->value.dims[2], keys = block->value.dims[3];
+    txd_leak_cell row = {.batch = block->start[0] + index / block->value.dims[1],
+                         .head = block->start[1] + index % block->value.dims[1]};
+    txd_mask_view mask = txd_mask_of(layer, block->pass->inputs, row.batch);
+
+    for (size_t q = 0; q < queries; q++) {
+        size_t place = index * queries + q;
+
+        row.query = block->start[2] + q;
+        if (txd_block_is_valid(block, row.batch, row.query) && !is_clean(block, place))
+            scan_row(to, &mask, row, block, place * keys);
+    }
+}
+
+size_t txd_leak_cells_count(const txd_block *block, size_t index)
+{
+    finds found = {.keep = 0};
+
+    scan(&found, block, index);
+    return found.count;
+}
+
+void txd_leak_cells_worst(txd_leak_cell *out, size_t keep, const txd_block *block,
+                          size_t index)
+{
+    finds found = {.keep = keep, .list = out};
+
+    scan(&found, block, index);
+    qsort(out, found.kept, sizeof *out, by_query);
 }

@@ -18,13 +18,14 @@ typedef struct txd_leak_cell {
     txd_hidden kind;
 } txd_leak_cell;
 
-/* Counts the leaking cells of the block's head number `index` (of its batch rows x
- * heads) and, unless `out` is NULL, lists them. Padded queries are not judged. */
-size_t txd_leak_cells_scan(txd_leak_cell *out, const txd_block *block, size_t index);
+/* The leaking cells of the block's head number `index` (of its batch rows x heads).
+ * Padded queries are not judged. */
+size_t txd_leak_cells_count(const txd_block *block, size_t index);
 
-/* Moves the `keep` worst of one head to the front, by query and then the worst first.
- */
-void txd_leak_cells_keep_worst(txd_leak_cell *list, size_t count, size_t keep);
+/* The `keep` worst of them (no more than there are) into `out`, by query and then the
+ * worst first. Needs no more memory than that, however many there are. */
+void txd_leak_cells_worst(txd_leak_cell *out, size_t keep, const txd_block *block,
+                          size_t index);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,7 @@ static void reduce(void *slot, const void *self, const txd_block *block)
         return;
     for (size_t i = 0; i < heads; i++)
         if (wants_head(self, block, i))
-            *count += txd_leak_cells_scan(NULL, block, i);
+            *count += txd_leak_cells_count(block, i);
 }
 
 /* Cells that may have been listed once this block is done: equal shares of the limit
@@ -132,7 +132,7 @@ static txd_status list_head(leaks *state, const txd_block *block, size_t index)
     size_t batch = block->start[0] + index / block->value.dims[1];
     size_t head = block->start[1] + index % block->value.dims[1];
     size_t entry = batch * block->dims[1] + head;
-    size_t count = txd_leak_cells_scan(NULL, block, index), limit, keep;
+    size_t count = txd_leak_cells_count(block, index), limit, keep;
     txd_leak_cell *list;
     txd_status status;
 
@@ -144,11 +144,10 @@ static txd_status list_head(leaks *state, const txd_block *block, size_t index)
     state->listed += keep;
     if (keep == 0)
         return TXD_OK;
-    list = malloc(count * sizeof *list);
+    list = malloc(keep * sizeof *list);
     if (!list)
         return txd_probe_no_memory("leaks");
-    txd_leak_cells_scan(list, block, index);
-    txd_leak_cells_keep_worst(list, count, keep);
+    txd_leak_cells_worst(list, keep, block, index);
     status = add_cells(state, block, list, keep);
     free(list);
     return status;

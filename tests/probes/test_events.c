@@ -249,6 +249,47 @@ START_TEST(each_head_has_its_share_of_the_limit_and_all_are_counted)
 }
 END_TEST
 
+/* 90 x 89 / 2 leaks of one head in no order, of which the 100 worst are kept. */
+START_TEST(the_worst_of_many_are_kept)
+{
+    const size_t n = 90, kept = 100;
+    fake_pass fake;
+    txd_trace *trace;
+    double *values, sum = 0, expected = 0;
+    size_t dims[TXD_MAX_RANK], larger = 0;
+
+    fake_make(&fake,
+              "model : { preset = \"llama\"; vocab = 5; d_model = 2; n_heads = 1;"
+              " n_layers = 1; d_ff = 4; };",
+              1, n);
+    fake.dtype = TXD_F64;
+    /* 7919 i modulo the prime 8101 never repeats: the values are all different. */
+    for (size_t i = 0; i < n * n; i++)
+        fake_value(&fake, TXD_POINT_ATTN_WEIGHTS, 0)[i] =
+            (double)(1 + i * 7919 % 8101) * (i % 2 ? 1 : -1);
+    trace = fake_one_step(&fake, test_file("e.h5"),
+                          "record = ({probe = \"leaks\"; limit = 100;});");
+    values = fake_read(trace, "events/leaks/value", dims);
+    ck_assert_uint_eq(dims[0], kept);
+    for (size_t i = 0; i < kept; i++)
+        sum += fabs(values[i]);
+    for (size_t i = 0; i < n * n; i++) {
+        const double *weights = fake_value(&fake, TXD_POINT_ATTN_WEIGHTS, 0);
+
+        larger = 0;
+        for (size_t j = 0; j < n * n; j++)
+            larger += j % n > j / n && fabs(weights[j]) > fabs(weights[i]);
+        if (i % n > i / n && larger < kept)
+            expected += fabs(weights[i]);
+    }
+    ck_assert(sum == expected && sum > 0);
+    ck_assert(cell(trace, "leak_counts", "found", 0) == (double)(n * (n - 1) / 2));
+    free(values);
+    txd_trace_destroy(trace);
+    fake_free(&fake);
+}
+END_TEST
+
 START_TEST(leaks_of_selected_heads_only)
 {
     fake_pass fake;
@@ -293,4 +334,5 @@ TEST_MAIN(nonfinite_values_are_listed_in_order_of_execution,
           healthy_passes_have_no_events, leaks_are_found_cell_by_cell_with_their_kind,
           the_worst_of_a_row_comes_first_and_nan_is_worst,
           each_head_has_its_share_of_the_limit_and_all_are_counted,
-          leaks_of_selected_heads_only, events_of_later_steps_are_appended)
+          the_worst_of_many_are_kept, leaks_of_selected_heads_only,
+          events_of_later_steps_are_appended)
