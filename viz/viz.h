@@ -41,6 +41,10 @@ const txd_figure *txd_figure_find(const char *name);
  * missing, with what to install; ERR_CONFIG naming the choices for an unknown site. */
 txd_status txd_plot(const txd_trace *recording, const txd_figure_request *request);
 
+/* OK if pictures can be drawn: gnuplot and its fonts are there. ERR_MISSING, with what
+ * to install, if not: to be asked before work whose result is to be drawn. */
+txd_status txd_plot_ready(void);
+
 /* Writes DIR/index.html, self-contained: verdicts and findings, then figures. DIR is
  * made if needed; an old index.html stays until the new one is complete. Without
  * gnuplot the page says so and holds the verdicts alone (ERR_MISSING is returned after
