@@ -177,14 +177,17 @@ static txd_status read_window(struct txd_hf_stated *stated, const txd_setting *r
 static txd_status read_llama_heads(txd_config *c, const txd_setting *root)
 {
     const txd_setting *given = txd_setting_find(root, "head_dim");
+    char text[128];
 
     TXD_TRY(need_size(&c->n_heads, root, "num_attention_heads", COUNT_LIMIT));
     c->n_kv_heads = c->n_heads;
     TXD_TRY(
         txd_setting_size(&c->n_kv_heads, root, "num_key_value_heads", 1, COUNT_LIMIT));
-    if (c->n_heads % c->n_kv_heads != 0)
-        return fail_field(root, "num_key_value_heads", TXD_ERR_FORMAT,
-                          "it does not divide num_attention_heads");
+    if (c->n_heads % c->n_kv_heads != 0) {
+        snprintf(text, sizeof text, "%zu does not divide num_attention_heads %zu",
+                 c->n_kv_heads, c->n_heads);
+        return fail_field(root, "num_key_value_heads", TXD_ERR_FORMAT, text);
+    }
     if (!given || given->kind == TXD_SETTING_NULL) {
         if (c->d_model % c->n_heads != 0)
             return fail_heads(root, "hidden_size", "num_attention_heads", c);
