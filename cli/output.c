@@ -48,7 +48,7 @@ int txd_output_result(txd_text *text, int exit_status)
 /* Whether the file begins like something that txdiag writes under this name. */
 static bool is_ours(const char *path, txd_output_kind kind)
 {
-    char head[256] = "";
+    char head[8192] = "";
     FILE *file;
     size_t count;
 
@@ -62,6 +62,8 @@ static bool is_ours(const char *path, txd_output_kind kind)
     if (kind == TXD_OUTPUT_PICTURE)
         return memcmp(head, "\x89PNG", 4) == 0 || memcmp(head, "%PDF", 4) == 0 ||
                strncmp(head, "<?xml", 5) == 0 || strncmp(head, "<svg", 4) == 0;
+    if (kind == TXD_OUTPUT_PAGE)
+        return strstr(head, "txdiag report</title>") != NULL;
     return count == 0 || strncmp(head, "txdiag", 6) == 0 ||
            (head[strspn(head, " \n")] == '{' && strstr(head, "txdiag"));
 }
@@ -96,7 +98,7 @@ static txd_status check_folder(const char *folder, const char *path)
 txd_status txd_output_check(const char *path, txd_output_kind kind, bool force)
 {
     static const char *const kinds[] = {"a txdiag recording", "a picture",
-                                        "a txdiag report"};
+                                        "a txdiag report", "a page of txdiag"};
     char folder[4096];
     struct stat info;
 
@@ -127,20 +129,18 @@ txd_status txd_output_differs(const char *output, const char *input)
     return TXD_OK;
 }
 
-txd_status txd_output_folder(const char *path)
+txd_status txd_output_page(const char *folder, bool force)
 {
-    char folder[4096];
+    char path[4096];
     struct stat info;
-    size_t length;
+    int length = snprintf(path, sizeof path, "%s/index.html", folder);
 
-    if (stat(path, &info) == 0)
-        return check_folder(path, path);
-    snprintf(folder, sizeof folder, "%s", path);
-    for (length = strlen(folder); length > 1 && folder[length - 1] == '/'; length--)
-        folder[length - 1] = '\0';
-    if (mkdir(folder, 0777) != 0)
-        return txd_fail(TXD_ERR_IO, "cannot make folder %s: %s", path, strerror(errno));
-    return TXD_OK;
+    if (length < 0 || (size_t)length >= sizeof path)
+        return txd_fail(TXD_ERR_IO, "%.40s...: a path of %d bytes", folder, length);
+    if (stat(folder, &info) != 0 && mkdir(folder, 0777) != 0)
+        return txd_fail(TXD_ERR_IO, "cannot make folder %s: %s", folder,
+                        strerror(errno));
+    return txd_output_check(path, TXD_OUTPUT_PAGE, force);
 }
 
 char *txd_output_stem(txd_arena *arena, const char *path, const char *ending)

@@ -24,6 +24,7 @@ typedef enum txd_output_kind {
     TXD_OUTPUT_RECORDING,
     TXD_OUTPUT_PICTURE,
     TXD_OUTPUT_TEXT, /* a report of `check` */
+    TXD_OUTPUT_PAGE,
 } txd_output_kind;
 
 /* Fails unless a new file `path` can be made: its folder is there and writable, and
@@ -33,8 +34,9 @@ txd_status txd_output_check(const char *path, txd_output_kind kind, bool force);
 /* Fails if both paths are the same file: an output over its own input. */
 txd_status txd_output_differs(const char *output, const char *input);
 
-/* Fails unless files can be made in `path`, which is created if only it is missing. */
-txd_status txd_output_folder(const char *path);
+/* Fails unless a page can be written to folder/index.html. The folder is created if
+ * only it is missing. */
+txd_status txd_output_page(const char *folder, bool force);
 
 /* The file name of `path` with `ending` instead of its own: where an output goes that
  * nobody named. In `arena`; NULL when memory runs out. */

@@ -47,7 +47,7 @@ static txd_status read_request(txd_figure_request *request, const txd_options *o
     request->path = txd_options_value(options, "output");
     if (!request->path)
         return txd_fail(TXD_ERR_ARGUMENT,
-                        "plot needs -o FILE.png or -o FILE.svg: where to draw");
+                        "plot needs -o FILE.png, FILE.svg or FILE.pdf: where to draw");
     return TXD_OK;
 }
 
@@ -84,7 +84,8 @@ static int plot(const txd_options *options)
 }
 
 static const txd_option options[] = {
-    {"output", 'o', "FILE", "the picture; its ending says the format: .png or .svg"},
+    {"output", 'o', "FILE",
+     "the picture; its ending says the format: .png, .svg, .pdf"},
     {"layer", 0, "N", "the layer, if SITE leaves it open (layers.*.attn.weights)"},
     {"head", 0, "N", "one head; without it all layers and heads at a glance"},
     {"step", 0, "N", "the step; default: the last"},
@@ -100,7 +101,7 @@ const txd_command txd_command_plot = {
     .sentence = "draw one site of a recording",
     .usage =
         "REC.h5 SITE [--layer N] [--head N] [--step N] [--query RANGE]\n"
-        "                   [--key RANGE] [--scale linear|log] -o FILE.png|FILE.svg",
+        "                   [--key RANGE] [--scale linear|log] -o FILE.png|svg|pdf",
     .help =
         "Draws the values at a site: one head as a matrix of queries (rows, the first\n"
         "on top) and keys, or all layers and heads side by side. The half that the\n"

@@ -21,7 +21,7 @@ static txd_status report_recording(const txd_options *options)
     TXD_TRY(txd_recording_open(&recording, path, &partial));
     if (partial)
         txd_output_say(options, "%s is not there; reading %s.part", path, path);
-    status = txd_output_folder(folder);
+    status = txd_output_page(folder, options->force);
     if (status == TXD_OK)
         status = txd_report_html(recording, path, folder);
     txd_trace_destroy(recording);

@@ -26,6 +26,8 @@ typedef struct run_job {
 
 static txd_status check_outputs(run_job *job, const char *cfg)
 {
+    txd_status status;
+
     job->output = txd_options_value(job->options, "output");
     job->report = txd_options_value(job->options, "report");
     if (!job->output)
@@ -34,7 +36,13 @@ static txd_status check_outputs(run_job *job, const char *cfg)
         return TXD_ERR_MEMORY;
     TXD_TRY(txd_output_differs(job->output, cfg));
     TXD_TRY(txd_output_check(job->output, TXD_OUTPUT_RECORDING, job->options->force));
-    return job->report ? txd_output_folder(job->report) : TXD_OK;
+    if (!job->report)
+        return TXD_OK;
+    TXD_TRY(txd_output_page(job->report, job->options->force));
+    status = txd_plot_ready();
+    if (status != TXD_OK)
+        txd_fail_prefix(status, "--report %s", job->report);
+    return status;
 }
 
 static txd_status prepare(run_job *job, const char *cfg)
