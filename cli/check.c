@@ -93,7 +93,7 @@ static txd_status check_recording(check_report *report, const char *path)
         if (partial)
             txd_output_say(report->options, "%s is not there; reading %s.part", path,
                            path);
-        else if (!complete || strcmp(complete, "0") == 0)
+        else if (complete && strcmp(complete, "0") == 0)
             txd_output_say(report->options, "%s is not complete: its run was cut short",
                            path);
         status = check_trace(report, recording, path);

@@ -64,7 +64,7 @@ static txd_status info_recording(info_job *job)
         txd_facts_number(facts, "schema", strtod(text, NULL));
     complete = txd_trace_meta(job->trace, "complete");
     txd_facts_text(facts, "state",
-                   complete && strcmp(complete, "1") == 0 ? "complete"
+                   !complete || strcmp(complete, "0") != 0 ? "complete"
                    : partial ? "partial (only the .part is there)"
                              : "partial (its run did not end)");
     for (i = 0; i < sizeof keys / sizeof *keys; i++) {

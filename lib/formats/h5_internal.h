@@ -98,6 +98,8 @@ txd_status txd_h5_reader_read(txd_h5_reader *reader, void *out, size_t i,
                               txd_dtype dtype);
 txd_status txd_h5_reader_strings(const char *const **out, size_t *count,
                                  txd_h5_reader *reader, const char *name);
+/* The path that it was opened by. */
+const char *txd_h5_reader_file(const txd_h5_reader *reader);
 /* A root attribute as text, or NULL. */
 const char *txd_h5_reader_meta(const txd_h5_reader *reader, const char *key);
 /* True for a file with the attribute txdiag_schema. */

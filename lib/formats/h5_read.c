@@ -143,6 +143,11 @@ txd_h5_entry *txd_h5_reader_entries(txd_h5_reader *reader)
     return reader->entries;
 }
 
+const char *txd_h5_reader_file(const txd_h5_reader *reader)
+{
+    return reader->file;
+}
+
 const char *txd_h5_reader_meta(const txd_h5_reader *reader, const char *key)
 {
     for (size_t i = 0; i < reader->meta_count; i++)

@@ -109,6 +109,9 @@ void txd_recording_discard(txd_recording *recording);
  * the order of execution of the recorded configuration, others after them. */
 txd_status txd_recording_open(txd_trace **out, const char *path, bool *partial);
 
+/* A metadata key of opened recordings that is no attribute: the file that is read. */
+#define TXD_META_FILE ":file"
+
 /* The strings of an entry ("series/stats_sites", "input/pieces") into *out, an array
  * of *count strings owned by the trace. */
 txd_status txd_recording_read_strings(const char *const **out, size_t *count,

@@ -58,7 +58,10 @@ static txd_status read_block(void *self, void *out, size_t i, const size_t *star
 
 static const char *get_meta(void *self, const char *key)
 {
-    return txd_h5_reader_meta(((recording_trace *)self)->reader, key);
+    txd_h5_reader *reader = ((recording_trace *)self)->reader;
+
+    return strcmp(key, TXD_META_FILE) == 0 ? txd_h5_reader_file(reader)
+                                           : txd_h5_reader_meta(reader, key);
 }
 
 static txd_status get_strings(void *self, const char *const **out, size_t *count,
@@ -223,15 +226,10 @@ static txd_status choose_file(char **out, const char *path, bool *partial)
                     path);
 }
 
-static txd_status open_trace(txd_trace **out, recording_trace *trace, const char *file,
-                             bool *partial)
+static txd_status open_trace(txd_trace **out, recording_trace *trace, const char *file)
 {
-    const char *complete;
-
     TXD_TRY(txd_arena_create(&trace->arena));
     TXD_TRY(txd_h5_reader_open(&trace->reader, file));
-    complete = txd_h5_reader_meta(trace->reader, "complete");
-    *partial |= complete && strcmp(complete, "0") == 0;
     TXD_TRY(sort_entries(trace));
     return txd_trace_create(out, &methods, trace);
 }
@@ -249,7 +247,7 @@ txd_status txd_recording_open(txd_trace **out, const char *path, bool *partial)
     txd_h5_quiet_begin(&quiet);
     status = choose_file(&file, path, &is_partial);
     if (status == TXD_OK)
-        status = open_trace(out, trace, file, &is_partial);
+        status = open_trace(out, trace, file);
     txd_h5_quiet_end(&quiet);
     free(file);
     if (status != TXD_OK)

@@ -4,10 +4,21 @@
  * heads and steps the probes were told to record: the others hold the fill value,
  * which must not be taken for what the model did.
  */
+#include "formats/recording.h"
 #include "formats/replay_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+txd_status txd_replay_name_file(const txd_replay *replay, txd_status status)
+{
+    const char *file = txd_trace_meta(replay->trace, TXD_META_FILE);
+
+    /* What went wrong in reading the file names it already. */
+    if (status == TXD_OK || !file || strstr(txd_message(), file))
+        return status;
+    return txd_fail_prefix(status, "%s", file);
+}
 
 txd_status txd_replay_create(txd_replay **out, const txd_trace *recording)
 {
@@ -19,7 +30,7 @@ txd_status txd_replay_create(txd_replay **out, const txd_trace *recording)
     replay->trace = recording;
     status = txd_arena_create(&replay->arena);
     if (status == TXD_OK)
-        status = txd_replay_index(replay);
+        status = txd_replay_name_file(replay, txd_replay_index(replay));
     if (status == TXD_OK)
         *out = replay;
     else

@@ -171,7 +171,7 @@ static txd_status feed_step(txd_feed *feed, int step)
 {
     int layer = -2;
 
-    TXD_TRY(txd_feed_inputs(feed, step));
+    TXD_TRY(txd_replay_name_file(feed->replay, txd_feed_inputs(feed, step)));
     feed->rows_layer = -1;
     if (step == 0)
         TXD_TRY(offer_parameters(feed));

@@ -56,6 +56,9 @@ enum { TXD_REPLAY_ANY_HEAD = -2, TXD_REPLAY_ALL_HEADS = -1 };
 bool txd_replay_recorded(const txd_replay *replay, const char *probe,
                          const txd_site *site, int step, int head);
 
+/* Puts the recording's path in front of the message of a failure. */
+txd_status txd_replay_name_file(const txd_replay *replay, txd_status status);
+
 /* Memory that grows and is used again. */
 typedef struct txd_replay_buffer {
     void *data;

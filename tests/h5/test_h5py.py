@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What other readers see of a recording: shapes, attributes, labels and scales, and of
+a real model the values themselves."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+from program import SOURCE, equal, exits, finish, model, ok, skip, write  # noqa: E402
+
+import h5py  # noqa: E402
+import numpy  # noqa: E402
+
+TEXTS = ("axes", "point", "dtype", "unit")
+LETTERS = set("slbtqkhgefdmvijnxy")
+
+
+def datasets(file):
+    found = {}
+    file.visititems(lambda name, item: found.__setitem__(name, item)
+                    if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def described(name, item):
+    """What is wrong with the attributes of a dataset, or None."""
+    if name.startswith("dims/"):
+        return None if item.attrs["CLASS"] == b"DIMENSION_SCALE" else "no scale"
+    for text in TEXTS:
+        if not isinstance(item.attrs.get(text), str):
+            return f"{text} is {item.attrs.get(text)!r}"
+    axes = item.attrs["axes"]
+    if len(axes) != item.ndim or not set(axes) <= LETTERS:
+        return f"axes {axes} of {item.shape}"
+    if "fill" not in item.attrs:
+        return "no fill"
+    if "fields" in item.attrs and \
+            len(item.attrs["fields"].split(",")) != item.shape[-1]:
+        return "fields do not fit the last axis"
+    return None
+
+
+exits(0, "the example runs", "run", SOURCE + "/examples/mini.cfg", "-q", "-o", "mini.h5")
+with h5py.File("mini.h5") as mini:
+    everything = datasets(mini)
+    problems = {name: described(name, item) for name, item in everything.items()}
+    ok(f"{len(everything)} datasets have all attributes",
+       len(everything) > 40 and not any(problems.values()),
+       {name: what for name, what in problems.items() if what})
+    for key in ("producer", "command", "config", "faults", "backend", "simd", "blas",
+                "dtype", "created", "record"):
+        ok(f"root attribute {key} is text", isinstance(mini.attrs[key], str))
+    for key, value in {"txdiag_schema": 1, "complete": 1, "steps": 1, "seed": 1}.items():
+        equal(f"root attribute {key}", mini.attrs[key], value)
+    weights = mini["value/layers/1/attn/weights/full"]
+    equal("weights are (s, b, h, q, k)", weights.shape, (1, 2, 8, 16, 16))
+    equal("chunks end where the data do", weights.chunks, (1, 1, 1, 16, 16))
+    equal("steps are unlimited", weights.maxshape[0], None)
+    equal("axes are labelled", [axis.label for axis in weights.dims],
+          ["step", "batch", "head", "query", "key"])
+    equal("and scaled", [list(axis.keys()) for axis in weights.dims],
+          [["step"], ["batch"], ["head"], ["query"], ["key"]])
+    equal("a scale holds the indices", list(weights.dims[2][0][:]), list(range(8)))
+    ok("scales know their users", len(mini["dims/head"].attrs["REFERENCE_LIST"]) > 20)
+    entropy = mini["rows/entropy"]
+    equal("row statistics have a layer axis", entropy.shape, (1, 2, 2, 8, 16))
+    ok("padded queries are NaN", numpy.isnan(entropy[0, :, 1, :, 10:]).all() and
+       numpy.isfinite(entropy[0, :, 0]).all())
+    equal("padded queries have no keys", set(mini["rows/peak_key"][0, :, 1, :, 10:].flat),
+          {-1})
+    equal("fill is NaN, -1 or 0", [everything[name].attrs["fill"] for name in
+                                   ("rows/peak_key", "value/layers/0/attn/weights/full")],
+          [-1, 0])
+    ok("fill of measures is NaN", numpy.isnan(entropy.attrs["fill"]) and
+       numpy.isnan(entropy.fillvalue))
+    sites = mini["series/stats_sites"].asstr()[:]
+    equal("a site per row of a series", len(sites), mini["series/stats"].shape[1])
+    ok("sites come in order of execution", list(sites).index("embed.out") <
+       list(sites).index("layers.0.attn.weights") < list(sites).index("logits"), sites)
+    row = mini["series/stats"][0, list(sites).index("layers.1.resid.post")]
+    value = mini["value/layers/1/resid/post/full"][0]
+    real = numpy.concatenate([value[0], value[1, :10]])
+    fields = mini["series/stats"].attrs["fields"].split(",")
+    ok("statistics are those of the valid tokens",
+       row[fields.index("count")] == real.size and
+       abs(row[fields.index("rms")] / numpy.sqrt((real ** 2).mean()) - 1) < 1e-5, row)
+
+dump = subprocess.run(["h5dump", "-H", "mini.h5"], capture_output=True, text=True,
+                      check=False)
+ok("h5dump -H reads all of it", dump.returncode == 0 and not dump.stderr and
+   dump.stdout.count("DATASET") == len(everything), dump.stderr)
+attached = subprocess.run(["h5dump", "-d", "/rows/entropy", "mini.h5"],
+                          capture_output=True, text=True, check=False)
+ok("h5dump reads a dataset", "NaN" in attached.stdout or "nan" in attached.stdout,
+   attached.stdout[:500])
+
+stories = model("stories260K")
+if stories:
+    write("stories.cfg", f"""model : {{ from = "{stories}"; }};
+input : {{ file = "{stories}/golden/prompt_ids.npy"; }};
+precision : {{ backend = "ref64"; }};
+""")
+    exits(0, "stories260K runs", "run", "stories.cfg", "-q", "-o", "stories.h5")
+    golden = [numpy.load(f"{stories}/golden/l{layer}.attn_prob.npy")
+              for layer in range(5)]
+    with h5py.File("stories.h5") as recording:
+        for layer, expected in enumerate(golden):
+            found = recording[f"value/layers/{layer}/attn/weights/full"]
+            ok(f"weights of layer {layer} equal the golden array",
+               found.dtype == "f8" and found.shape[2:] == expected.shape and
+               numpy.abs(found[0, 0] - expected).max() < 1e-11)
+        logs = numpy.log(numpy.where(numpy.array(golden) > 0, golden, 1))
+        expected = -(numpy.array(golden) * logs).sum(axis=-1)
+        found = recording["rows/entropy"][0, :, 0]
+        ok("the entropy of all layers is one slice", found.shape == (5, 8, 27) and
+           numpy.abs(found - expected).max() < 1e-11)
+else:
+    skip("stories260K", "no model data")
+finish()

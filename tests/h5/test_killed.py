@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The program killed at any moment: h5py opens what it left and finds every whole step
+as the undisturbed run has it."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+from program import PROGRAM, exits, finish, holds, ok, write  # noqa: E402
+
+import h5py  # noqa: E402
+import numpy  # noqa: E402
+
+STEPS = 40
+write("long.cfg", f"""model : {{ preset = "mini"; vocab = 64; d_model = 32; n_heads = 4;
+  n_layers = 3; d_ff = 64; max_seq_len = 48; }};
+input : {{ random : {{ batch = 2; length = 48; }}; steps = {STEPS}; }};
+""")
+exits(0, "the undisturbed run", "run", "long.cfg", "-q", "-o", "whole.h5")
+whole = h5py.File("whole.h5")
+
+
+def started():
+    return subprocess.Popen([PROGRAM, "run", "long.cfg", "-q", "-o", "cut.h5"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def differences(cut):
+    """Datasets whose first steps are not those of the undisturbed run."""
+    steps = int(cut.attrs["steps"])
+    wrong = []
+
+    def visit(name, item):
+        if not isinstance(item, h5py.Dataset) or name.startswith("dims/") or \
+                item.attrs["axes"][:1] != "s":
+            return
+        if item.shape[0] < steps or not numpy.array_equal(
+                item[:steps], whole[name][:steps], equal_nan=True):
+            wrong.append(name)
+    cut.visititems(visit)
+    return wrong
+
+
+def lines():
+    try:
+        with open("cut.h5.jsonl", encoding="utf-8") as file:
+            return file.read().count("\n")
+    except FileNotFoundError:
+        return 0
+
+
+seen = set()
+for wanted in (1, 3, 8, 15, 21, 30, 36):
+    if os.path.exists("cut.h5.jsonl"):
+        os.unlink("cut.h5.jsonl")
+    run = started()
+    while lines() < wanted and run.poll() is None:
+        time.sleep(0.0005)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    if not os.path.exists("cut.h5.part"):
+        ok("killed before its end", False, "the run was over")
+        continue
+    with h5py.File("cut.h5.part") as file:
+        told, count = lines(), int(file.attrs["steps"])
+        ok(f"killed after step {wanted}: the file has all steps that were told",
+           count >= told and file.attrs["complete"] == 0, f"{count} of {told}")
+        ok(f"{count} steps are those of the undisturbed run", not differences(file),
+           differences(file))
+        seen.add(count)
+ok("the kills fell into different steps", len(seen) >= 4, seen)
+check = exits(0, "check judges what is there", "check", "cut.h5")
+holds("and says that it is not whole", check.out + check.err, "cut.h5.part")
+finish()
