@@ -14,6 +14,25 @@
 #include "probes/probe.h"
 
 #define MAX_NAMES 512
+#define WIDTH 76
+
+/* One line of a text, indented, broken between words. Lines that are indented
+ * themselves (code) stay as they are. */
+static void add_wrapped(txd_text *out, const char *line, size_t length)
+{
+    while (length > WIDTH && line[0] != ' ') {
+        size_t at = WIDTH;
+
+        while (at > 0 && line[at] != ' ')
+            at--;
+        if (at == 0)
+            break;
+        txd_text_addf(out, "  %.*s\n", (int)at, line);
+        line += at + 1;
+        length -= at + 1;
+    }
+    txd_text_addf(out, "  %.*s\n", (int)length, line);
+}
 
 static void add_block(txd_text *out, const char *title, const char *body)
 {
@@ -25,7 +44,7 @@ static void add_block(txd_text *out, const char *title, const char *body)
     while (*line) {
         size_t length = strcspn(line, "\n");
 
-        txd_text_addf(out, "  %.*s\n", (int)length, line);
+        add_wrapped(out, line, length);
         line += length + (line[length] == '\n');
     }
 }

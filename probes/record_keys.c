@@ -10,7 +10,7 @@
 #include "probes/recorder.h"
 
 const txd_key txd_record_keys[] = {
-    {"record[].probe", "string", NULL, NULL, NULL,
+    {"record[].probe", "string", "required", NULL, NULL,
      "which probe: full, rows, stats, norms, nonfinite, leaks or pooled"},
     {"record[].points", "string", "the probe's own", NULL, NULL,
      "where: comma-separated globs over full names; * matches dots too"},

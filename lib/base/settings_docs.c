@@ -22,6 +22,7 @@ static size_t section_length(const char *path)
 
 static void add_cell(txd_text *out, const char *text, const char *quote)
 {
+    text = text ? text : "";
     txd_text_add(out, " ");
     if (*text)
         txd_text_add(out, quote);

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What is written about the program is so: the reference of model.cfg is that of the
+code, the examples run, and every command that README.md shows works as shown."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+from program import (MODELS, PROGRAM, SOURCE, equal, exits, finish, holds,  # noqa: E402
+                     model, ok, read, skip, txdiag)
+
+
+def text_of(path):
+    return read(os.path.join(SOURCE, path)).decode()
+
+
+# --- model.cfg
+made = exits(0, "the reference is made", "list", "keys", "--markdown").out
+equal("docs/model.cfg.md is what the code accepts (./dev docs renews it)",
+      text_of("docs/model.cfg.md").splitlines(), made.splitlines())
+for key in re.findall(r"^\| `([^`]+)`", made, re.M):
+    group = re.split(r"[.\[]", key)[0]
+    if group not in ("version", "seed"):
+        continue
+    exits(0, f"{key} is explained", "explain", key)
+
+# --- examples
+exits(0, "examples/mini.cfg is healthy", "check", SOURCE + "/examples/mini.cfg")
+exits(1, "examples/mini-leak.cfg is not", "check", SOURCE + "/examples/mini-leak.cfg")
+beside = os.path.abspath(SOURCE + "/../shared/models")
+if MODELS and os.path.isdir(beside):
+    for name in ("stories", "sort"):
+        exits(0, f"examples/{name}.cfg is healthy", "check",
+              f"{SOURCE}/examples/{name}.cfg")
+else:
+    skip("the examples of trained models", "no model data")
+
+# --- README: in a block ```console, a line `$ command` is run; what follows it, up to a
+# line `...`, must be the first lines that it prints. `# exit N` states its status.
+readme = text_of("README.md")
+os.symlink(SOURCE + "/examples", "examples")
+os.makedirs("path/to")
+checkpoint = model("stories260K")
+if checkpoint:
+    os.symlink(checkpoint, "path/to/model")
+environment = {**os.environ, "PATH": os.path.dirname(PROGRAM) + ":" +
+               os.environ["PATH"]}
+blocks = re.findall(r"```console\n(.*?)```", readme, re.S)
+ok("README.md shows commands", len(blocks) > 3)
+for block in blocks:
+    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
+        command, _, remark = command.partition("  # exit ")
+        if "path/to" in command and not checkpoint:
+            skip(f"README: {command}", "no model data")
+            continue
+        done = subprocess.run(["sh", "-c", command], env=environment, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+        equal(f"README: {command}: exit status", done.returncode, int(remark or 0))
+        # Numbers in the last digits differ between machines.
+        blurred = re.sub(r"\d+(\.\d+)?(e[-+]\d+)?", "#", done.stdout)
+        missing = [line for line in shown.splitlines() if line.strip() != "..." and
+                   re.sub(r"\d+(\.\d+)?(e[-+]\d+)?", "#", line) not in blurred]
+        ok(f"README: {command}: prints what is shown", not missing,
+           f"missing {missing} in\n{done.stdout}{done.stderr}")
+
+# --- every option and every subcommand that the manual names exists
+manual = text_of("docs/txdiag.1").replace("\\-", "-")
+helps = "".join(txdiag(c, "--help").out for c in
+                ("run", "check", "info", "list", "plot", "report", "explain"))
+for option in sorted(set(re.findall(r"(--[a-z][a-z-]+)", manual))):
+    ok(f"the option {option} of the manual exists",
+       option in helps or option == "--version")
+holds("the manual names every command", manual, "run", "check", "info", "list", "plot",
+      "report", "explain")
+finish()
