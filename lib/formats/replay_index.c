@@ -10,6 +10,9 @@
 #include "formats/cfg.h"
 #include "formats/replay_internal.h"
 
+/* Tokens of a step: what a file says is allocated, so that it must not say more. */
+#define MAX_TOKENS ((size_t)1 << 26)
+
 static txd_status read_config(txd_replay *replay)
 {
     const char *text = txd_trace_meta(replay->trace, "config");
@@ -306,7 +309,7 @@ static txd_status take_shape(txd_replay *replay)
     }
     if (replay->steps > INT32_MAX ||
         txd_size_mul(&cells, replay->batch, replay->length) != TXD_OK ||
-        cells > INT32_MAX)
+        cells > MAX_TOKENS)
         return txd_fail(TXD_ERR_LIMIT, "%zu steps of %zu x %zu tokens: too large",
                         replay->steps, replay->batch, replay->length);
     return TXD_OK;

@@ -10,6 +10,9 @@
 #include "formats/replay_internal.h"
 #include "ops/ref.h"
 
+/* Rows of a layer that are read at once: few reads, and some megabytes. */
+#define MAX_LAYER_ROWS ((size_t)1 << 19)
+
 txd_status txd_feed_marks(txd_feed *feed, txd_replay_marks *out,
                           const txd_replay_tile *tile, int layer)
 {
@@ -60,6 +63,23 @@ static txd_status load_layer(txd_feed *feed, int layer)
     return TXD_OK;
 }
 
+/* One tile of every column: for layers too large to be held. */
+static txd_status load_tile(txd_feed *feed, const txd_replay_tile *tile, int layer)
+{
+    const txd_replay *replay = feed->replay;
+    const size_t start[5] = {(size_t)feed->pass.step, (size_t)layer, tile->batch,
+                             tile->head, tile->first};
+    const size_t count[5] = {1, 1, 1, 1, tile->rows};
+
+    TXD_TRY(
+        txd_replay_reserve(&feed->rows, tile->rows * TXD_ROW_COUNT, sizeof(double)));
+    for (int c = 0; c < TXD_ROW_COUNT; c++)
+        TXD_TRY(txd_trace_read(replay->trace,
+                               (double *)feed->rows.data + (size_t)c * tile->rows,
+                               replay->rows[c], start, count, TXD_F64));
+    return TXD_OK;
+}
+
 static txd_status recorded_rows(txd_feed *feed, const txd_replay_tile *tile, int layer)
 {
     size_t heads = feed->replay->config.n_heads, length = feed->inputs.length;
@@ -68,7 +88,13 @@ static txd_status recorded_rows(txd_feed *feed, const txd_replay_tile *tile, int
     const double *columns;
     double *out;
 
-    TXD_TRY(load_layer(feed, layer));
+    if (cells > MAX_LAYER_ROWS) {
+        TXD_TRY(load_tile(feed, tile, layer));
+        place = 0;
+        cells = tile->rows;
+    } else {
+        TXD_TRY(load_layer(feed, layer));
+    }
     columns = feed->rows.data;
     out = feed->computed.data;
     for (size_t r = 0; r < tile->rows; r++)

@@ -10,7 +10,7 @@
 #include "ops/ref.h"
 
 /* A whole value of more is no attention model's, but a file's that lies. */
-#define MAX_VALUE_BYTES ((size_t)1 << 36)
+#define MAX_VALUE_BYTES ((size_t)1 << 34)
 
 bool txd_feed_has(const txd_feed *feed, size_t stop, int head)
 {
@@ -73,10 +73,12 @@ txd_status txd_feed_load_block(const txd_feed *feed, void *out, size_t stop,
         from[axis] = start[axis - 1];
         length[axis] = count[axis - 1];
         if (from[axis] + length[axis] > info.dims[axis])
-            return txd_fail(
-                TXD_ERR_FORMAT, "%s: axis '%c' has %zu elements, step %d has %zu",
-                info.name, txd_point_get(at->site.point)->axes[axis - 1],
-                info.dims[axis], feed->pass.step, from[axis] + length[axis]);
+            return txd_replay_name_file(
+                replay,
+                txd_fail(TXD_ERR_FORMAT,
+                         "%s: axis '%c' has %zu elements, step %d has %zu", info.name,
+                         txd_point_get(at->site.point)->axes[axis - 1], info.dims[axis],
+                         feed->pass.step, from[axis] + length[axis]));
     }
     return txd_trace_read(replay->trace, out, at->value, from, length,
                           input ? TXD_I32 : feed->pass.dtype);

@@ -1,103 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recordings, written and read back: values bit for bit, names and order, long runs
- * in parts, tables, what replaces what, and what they cost.
+ * in parts, tables.
  */
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "formats/h5_internal.h"
+#include "made_recording.h"
 #include "suite.h"
 
-#define ok(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
-static const size_t origin[TXD_MAX_RANK] = {0};
-
-static txd_recording *new_recording(const char *path)
-{
-    txd_recording *recording = NULL;
-
-    ok(txd_recording_create(&recording, path, false));
-    return recording;
-}
-
-static txd_trace *open_complete(const char *path)
-{
-    txd_trace *trace = NULL;
-    bool partial = true;
-
-    ok(txd_recording_open(&trace, path, &partial));
-    ck_assert(!partial);
-    return trace;
-}
-
-static size_t entry_of(const txd_trace *trace, const char *name, txd_trace_info *info)
-{
-    size_t entry = 0;
-
-    ok(txd_trace_find(trace, &entry, name));
-    ok(txd_trace_get(trace, info, entry));
-    return entry;
-}
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static bool file_holds(const char *path, const char *text)
-{
-    char read[256] = "";
-    FILE *file = fopen(path, "r");
-
-    if (!file)
-        return false;
-    read[fread(read, 1, sizeof read - 1, file)] = '\0';
-    fclose(file);
-    return strcmp(read, text) == 0;
-}
-
 /* ---- values ---- */
-
-static void record_one(const char *path, const txd_dataset_spec *spec, const void *data,
-                       txd_dtype dtype)
-{
-    txd_recording *recording = new_recording(path);
-    size_t id;
-
-    ok(txd_recording_dataset(recording, &id, spec));
-    ok(txd_recording_write(recording, id, 0, origin, spec->dims, data, dtype));
-    ok(txd_recording_close(recording, true));
-}
-
-static txd_dataset_spec spec_of(const char *path, const char *axes, txd_dtype dtype,
-                                int rank)
-{
-    return (txd_dataset_spec){.path = path,
-                              .axes = axes,
-                              .point = "",
-                              .unit = "1",
-                              .dtype = dtype,
-                              .per_step = true,
-                              .rank = rank,
-                              .steps = 1};
-}
 
 static void expect_same_bits(txd_dtype dtype, const void *data, size_t count)
 {
     const char *path = test_file("bits.h5");
     size_t bytes = count * txd_dtype_bytes(dtype);
-    txd_dataset_spec spec = spec_of("value/logits/full", "sbtv", dtype, 3);
+    txd_dataset_spec spec = made_spec_of("value/logits/full", "sbtv", dtype, 3);
     void *read = malloc(bytes);
     txd_trace_info info;
     txd_trace *trace;
@@ -105,9 +25,9 @@ static void expect_same_bits(txd_dtype dtype, const void *data, size_t count)
 
     spec.dims[0] = spec.dims[1] = 1;
     spec.dims[2] = count;
-    record_one(path, &spec, data, dtype);
-    trace = open_complete(path);
-    entry = entry_of(trace, "logits", &info);
+    made_record_one(path, &spec, data, dtype);
+    trace = made_open_complete(path);
+    entry = made_entry_of(trace, "logits", &info);
     ck_assert_int_eq(info.dtype, dtype);
     ck_assert_str_eq(info.axes, "sbtv");
     memset(read, 0x55, bytes);
@@ -141,53 +61,28 @@ START_TEST(written_values_are_converted_as_tensors_are)
 {
     const char *path = test_file("converted.h5");
     const double data[] = {1.0 / 3, 65519.0, 65520.0, -1e-9};
-    txd_dataset_spec spec = spec_of("value/x/full", "sbt", TXD_F16, 2);
+    txd_dataset_spec spec = made_spec_of("value/x/full", "sbt", TXD_F16, 2);
     uint16_t expected[4], read[4];
     txd_trace_info info;
     txd_trace *trace;
 
     spec.dims[0] = 1;
     spec.dims[1] = 4;
-    record_one(path, &spec, data, TXD_F64);
+    made_record_one(path, &spec, data, TXD_F64);
     txd_convert(expected, TXD_F16, data, TXD_F64, 4);
-    trace = open_complete(path);
-    ok(txd_trace_read_all(trace, read, 4, entry_of(trace, "x", &info), TXD_F16));
+    trace = made_open_complete(path);
+    ok(txd_trace_read_all(trace, read, 4, made_entry_of(trace, "x", &info), TXD_F16));
     ck_assert_mem_eq(read, expected, sizeof expected);
     txd_trace_destroy(trace);
 }
 END_TEST
 
-/* Lengths 3, then 5: what the first step never had is the fill value. */
-static void record_growing(const char *path, bool fill_zero)
-{
-    txd_recording *recording = new_recording(path);
-    txd_dataset_spec spec =
-        spec_of("value/layers/0/attn/weights/full", "sbhqk", TXD_F32, 4);
-    float values[50];
-    size_t id;
-
-    spec.fill_zero = fill_zero;
-    spec.steps = 2;
-    memcpy(spec.dims, (size_t[]){1, 2, 3, 3}, 4 * sizeof(size_t));
-    spec.growing[2] = spec.growing[3] = true;
-    spec.chunk_limit[2] = spec.chunk_limit[3] = 5;
-    ok(txd_recording_dataset(recording, &id, &spec));
-    for (size_t step = 0; step < 2; step++) {
-        const size_t length = step == 0 ? 3 : 5, count[] = {1, 2, length, length};
-
-        for (size_t i = 0; i < 2 * length * length; i++)
-            values[i] = (float)(100 * step + i) + 0.5F;
-        ok(txd_recording_write(recording, id, step, origin, count, values, TXD_F32));
-    }
-    ok(txd_recording_close(recording, true));
-}
-
 static void expect_growing(const char *path, bool fill_zero)
 {
-    txd_trace *trace = open_complete(path);
+    txd_trace *trace = made_open_complete(path);
     txd_trace_info info;
     float read[100];
-    size_t entry = entry_of(trace, "layers.0.attn.weights", &info);
+    size_t entry = made_entry_of(trace, "layers.0.attn.weights", &info);
 
     ck_assert_int_eq(info.rank, 5);
     ck_assert_mem_eq(info.dims, ((size_t[]){2, 1, 2, 5, 5}), 5 * sizeof(size_t));
@@ -210,17 +105,17 @@ START_TEST(longer_steps_extend_and_the_rest_is_fill)
 {
     const char *path = test_file("growing.h5");
 
-    record_growing(path, true);
+    made_record_growing(path, true);
     expect_growing(path, true);
-    record_growing(path, false);
+    made_record_growing(path, false);
     expect_growing(path, false);
 }
 END_TEST
 
 START_TEST(blocks_outside_the_declared_extent_are_refused)
 {
-    txd_recording *recording = new_recording(test_file("outside.h5"));
-    txd_dataset_spec spec = spec_of("value/x/full", "sbt", TXD_F32, 2);
+    txd_recording *recording = made_new_recording(test_file("outside.h5"));
+    txd_dataset_spec spec = made_spec_of("value/x/full", "sbt", TXD_F32, 2);
     const size_t beyond[] = {0, 3}, two[] = {1, 2};
     const float values[2] = {1, 2};
     size_t id;
@@ -232,7 +127,7 @@ START_TEST(blocks_outside_the_declared_extent_are_refused)
         txd_recording_write(recording, id, 0, beyond, two, values, TXD_F32),
         TXD_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(txd_message(), "value/x/full"));
-    ok(txd_recording_write(recording, id, 0, origin, two, values, TXD_F32));
+    ok(txd_recording_write(recording, id, 0, made_origin, two, values, TXD_F32));
     ok(txd_recording_close(recording, true));
 }
 END_TEST
@@ -243,8 +138,9 @@ START_TEST(long_runs_continue_in_further_datasets_and_read_as_one)
 {
     enum { HEADS = 600, STEPS = 3, SIDE = 100 };
     const char *path = test_file("parts.h5");
-    txd_recording *recording = new_recording(path);
-    txd_dataset_spec spec = spec_of("value/layers/0/attn/q/full", "sbhqe", TXD_F32, 4);
+    txd_recording *recording = made_new_recording(path);
+    txd_dataset_spec spec =
+        made_spec_of("value/layers/0/attn/q/full", "sbhqe", TXD_F32, 4);
     const size_t across[] = {1, 0, HEADS - 1, 0, 0}, count[] = {2, 1, 1, 1, 2};
     const size_t last[] = {0, HEADS - 1, 0, 0}, head[] = {1, 1, 2, 2};
     float read[4];
@@ -264,9 +160,9 @@ START_TEST(long_runs_continue_in_further_datasets_and_read_as_one)
         ok(txd_recording_write(recording, id, step, last, head, values, TXD_F32));
     }
     ok(txd_recording_close(recording, true));
-    trace = open_complete(path);
+    trace = made_open_complete(path);
     ck_assert_uint_eq(txd_trace_count(trace), 1 + 4); /* and step, batch, head, query */
-    entry = entry_of(trace, "layers.0.attn.q", &info);
+    entry = made_entry_of(trace, "layers.0.attn.q", &info);
     ck_assert_uint_eq(info.dims[0], STEPS);
     ok(txd_trace_read(trace, read, entry, across, count, TXD_F32));
     for (size_t i = 0; i < 4; i++)
@@ -288,7 +184,7 @@ START_TEST(no_chunk_index_can_split)
 
     for (size_t i = 0; i < 7 * 4 * 4; i++) {
         size_t length = lengths[i % 7], h = heads[i / 7 % 4], chunks = 1;
-        txd_dataset_spec spec = spec_of("value/x/full", "sbhqk", TXD_F32, 4);
+        txd_dataset_spec spec = made_spec_of("value/x/full", "sbhqk", TXD_F32, 4);
         txd_h5_plan plan;
 
         spec.steps = steps[i / 28];
@@ -317,7 +213,7 @@ END_TEST
 START_TEST(tables_strings_and_metadata_come_back)
 {
     const char *path = test_file("tables.h5");
-    txd_recording *recording = new_recording(path);
+    txd_recording *recording = made_new_recording(path);
     const char *const names[] = {"layers.0.attn.weights", "",
                                  "na\xc3\xafve \xe2\x82\xac"};
     const char *const *read;
@@ -342,14 +238,14 @@ START_TEST(tables_strings_and_metadata_come_back)
     ok(txd_recording_strings(recording, "series/stats_sites", names, 3));
     ok(txd_recording_close(recording, true));
 
-    trace = open_complete(path);
+    trace = made_open_complete(path);
     ck_assert_str_eq(txd_trace_meta(trace, "config"), "model : { vocab = 3; };\n");
     ck_assert_str_eq(txd_trace_meta(trace, "seed"), "-5");
     ck_assert_str_eq(txd_trace_meta(trace, "complete"), "1");
     ck_assert_str_eq(txd_trace_meta(trace, "txdiag_schema"), "1");
     ck_assert_ptr_null(txd_trace_meta(trace, "nothing"));
-    ok(txd_trace_read_all(trace, got, 5, entry_of(trace, "events/leaks/value", &info),
-                          TXD_F64));
+    ok(txd_trace_read_all(trace, got, 5,
+                          made_entry_of(trace, "events/leaks/value", &info), TXD_F64));
     ck_assert(got[0] == 1.5 && isnan(got[1]) && got[3] == 1.5 && isnan(got[4]));
     ck_assert_uint_eq(info.dims[0], 5);
     ok(txd_recording_read_strings(&read, &count, trace, "events/leaks/site"));
@@ -377,7 +273,7 @@ START_TEST(values_come_in_the_order_of_execution)
         "embed.tok", "layers.2.attn.q", "layers.2.resid.post", "layers.10.resid.post",
         "logits",    "rows/entropy"};
     const char *path = test_file("order.h5");
-    txd_recording *recording = new_recording(path);
+    txd_recording *recording = made_new_recording(path);
     const float one = 1;
     txd_trace *trace;
     size_t id;
@@ -386,13 +282,14 @@ START_TEST(values_come_in_the_order_of_execution)
                           "model : { preset = \"mini\"; vocab = 16; d_model = 8; "
                           "n_heads = 2; n_layers = 11; };\n"));
     for (size_t i = 0; i < 6; i++) {
-        txd_dataset_spec spec = spec_of(paths[i], "s", TXD_F32, 0);
+        txd_dataset_spec spec = made_spec_of(paths[i], "s", TXD_F32, 0);
 
         ok(txd_recording_dataset(recording, &id, &spec));
-        ok(txd_recording_write(recording, id, 0, origin, origin, &one, TXD_F32));
+        ok(txd_recording_write(recording, id, 0, made_origin, made_origin, &one,
+                               TXD_F32));
     }
     ok(txd_recording_close(recording, true));
-    trace = open_complete(path);
+    trace = made_open_complete(path);
     for (size_t i = 0, at = 0; i < txd_trace_count(trace); i++) {
         txd_trace_info info;
 
@@ -404,243 +301,10 @@ START_TEST(values_come_in_the_order_of_execution)
 }
 END_TEST
 
-/* ---- what replaces what ---- */
-
-START_TEST(an_old_recording_stays_until_the_new_one_is_complete)
-{
-    const char *path = test_file("old.h5"), *part = test_file("old.h5.part");
-    txd_recording *recording = new_recording(path);
-    txd_trace *trace;
-
-    ok(txd_recording_meta(recording, "which", "old"));
-    ok(txd_recording_close(recording, true));
-    ck_assert_int_ne(access(part, F_OK), 0);
-
-    recording = new_recording(path);
-    ok(txd_recording_meta(recording, "which", "new"));
-    ok(txd_recording_flush(recording));
-    ck_assert_int_eq(access(part, F_OK), 0);
-    trace = open_complete(path);
-    ck_assert_str_eq(txd_trace_meta(trace, "which"), "old");
-    txd_trace_destroy(trace);
-    ok(txd_recording_close(recording, true));
-    trace = open_complete(path);
-    ck_assert_str_eq(txd_trace_meta(trace, "which"), "new");
-    txd_trace_destroy(trace);
-
-    recording = new_recording(path);
-    txd_recording_discard(recording);
-    ck_assert_int_ne(access(part, F_OK), 0);
-    trace = open_complete(path);
-    ck_assert_str_eq(txd_trace_meta(trace, "which"), "new");
-    txd_trace_destroy(trace);
-}
-END_TEST
-
-START_TEST(what_is_no_recording_is_replaced_only_by_force)
-{
-    const char *path = test_file("thesis.txt"), *folder = test_file("folder.h5");
-    txd_recording *recording;
-
-    write_text(path, "ten years of work");
-    ck_assert(!txd_recording_is(path));
-    ck_assert_int_eq(txd_recording_create(&recording, path, false), TXD_ERR_IO);
-    ck_assert_ptr_nonnull(strstr(txd_message(), "--force"));
-    ck_assert_ptr_nonnull(strstr(txd_message(), path));
-    ck_assert(file_holds(path, "ten years of work"));
-    ok(txd_recording_create(&recording, path, true));
-    ck_assert(file_holds(path, "ten years of work"));
-    ok(txd_recording_close(recording, true));
-    ck_assert(txd_recording_is(path));
-    ck_assert_int_eq(mkdir(folder, 0700), 0);
-    ck_assert_int_eq(txd_recording_create(&recording, folder, true), TXD_ERR_IO);
-    ck_assert_int_eq(txd_recording_create(&recording, test_file("missing/x.h5"), false),
-                     TXD_ERR_IO);
-    ck_assert_ptr_nonnull(strstr(txd_message(), "No such file or directory"));
-    ck_assert_int_eq(txd_recording_create(&recording, "/dev/null", true), TXD_ERR_IO);
-}
-END_TEST
-
-START_TEST(an_interrupted_recording_is_found_by_its_name)
-{
-    const char *path = test_file("cut.h5");
-    txd_recording *recording = new_recording(path);
-    txd_dataset_spec spec = spec_of("steps/loss", "s", TXD_F64, 0);
-    const double loss = 3.25;
-    txd_trace_info info;
-    txd_trace *trace;
-    bool partial = false;
-    size_t id;
-
-    spec.steps = 0;
-    ok(txd_recording_dataset(recording, &id, &spec));
-    ok(txd_recording_write(recording, id, 0, origin, origin, &loss, TXD_F64));
-    ok(txd_recording_close(recording, false));
-    ck_assert_int_ne(access(path, F_OK), 0);
-    ok(txd_recording_open(&trace, path, &partial));
-    ck_assert(partial);
-    entry_of(trace, "steps/loss", &info);
-    ck_assert_uint_eq(info.dims[0], 1);
-    txd_trace_destroy(trace);
-    ck_assert_int_eq(txd_recording_open(&trace, test_file("none.h5"), &partial),
-                     TXD_ERR_IO);
-    ck_assert_ptr_nonnull(strstr(txd_message(), "none.h5.part"));
-}
-END_TEST
-
-START_TEST(two_programs_do_not_write_one_recording)
-{
-    const char *path = test_file("busy.h5");
-    txd_recording *recording = new_recording(path);
-    int state;
-    pid_t child = fork();
-
-    if (child == 0) {
-        txd_recording *other;
-        bool refused = txd_recording_create(&other, path, true) == TXD_ERR_IO &&
-                       strstr(txd_message(), "is writing it") != NULL;
-
-        _exit(refused ? 0 : 1);
-    }
-    ck_assert_int_eq(waitpid(child, &state, 0), child);
-    ck_assert(WIFEXITED(state));
-    ck_assert_int_eq(WEXITSTATUS(state), 0);
-    ok(txd_recording_close(recording, true));
-    open_complete(path);
-}
-END_TEST
-
-/* ---- damage, and silence ---- */
-
-static void read_all(const char *path)
-{
-    static double values[1 << 12];
-    const char *const *strings;
-    txd_trace *trace;
-    size_t count;
-
-    if (txd_recording_open(&trace, path, NULL) != TXD_OK) {
-        ck_assert_ptr_nonnull(strstr(txd_message(), path));
-        return;
-    }
-    for (size_t i = 0; i < txd_trace_count(trace); i++)
-        (void)txd_trace_read_all(trace, values, 1 << 12, i, TXD_F64);
-    (void)txd_recording_read_strings(&strings, &count, trace, "steps/kind");
-    txd_trace_destroy(trace);
-}
-
-START_TEST(truncated_recordings_are_errors_and_nothing_is_printed)
-{
-    const char *path = test_file("whole.h5"), *cut = test_file("cut.h5");
-    const char *noise = test_file("stderr");
-    txd_trace *trace;
-    struct stat about;
-    int old = dup(STDERR_FILENO), file;
-
-    record_growing(path, true);
-    ck_assert_int_eq(stat(path, &about), 0);
-    file = open(noise, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    dup2(file, STDERR_FILENO);
-    for (off_t length = 0; length < about.st_size; length += about.st_size / 60 + 1) {
-        char command[9000];
-
-        snprintf(command, sizeof command, "head -c %ld '%s' > '%s'", (long)length, path,
-                 cut);
-        ck_assert_int_eq(system(command), 0);
-        ck_assert_int_eq(txd_recording_open(&trace, cut, NULL), TXD_ERR_FORMAT);
-        ck_assert_ptr_nonnull(strstr(txd_message(), cut));
-    }
-    fflush(stderr);
-    dup2(old, STDERR_FILENO);
-    close(file);
-    ck_assert_int_eq(stat(noise, &about), 0);
-    ck_assert_int_eq(about.st_size, 0);
-    read_all(path);
-}
-END_TEST
-
-START_TEST(files_that_are_no_recordings_are_named_so)
-{
-    const char *text = test_file("text.h5"), *folder = test_scratch();
-    const char *pipe = test_file("pipe.h5");
-    txd_trace *trace;
-
-    write_text(text, "not HDF5 at all");
-    ck_assert_int_eq(txd_recording_open(&trace, text, NULL), TXD_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(txd_message(), "file signature not found"));
-    ck_assert_int_eq(txd_recording_open(&trace, folder, NULL), TXD_ERR_IO);
-    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
-    ck_assert_int_eq(txd_recording_open(&trace, pipe, NULL), TXD_ERR_IO);
-    ck_assert(!txd_recording_is(pipe));
-    ck_assert(!txd_recording_is(folder));
-}
-END_TEST
-
-/* ---- what it costs ---- */
-
-static void expect_estimate(const txd_dataset_spec *spec, size_t copies)
-{
-    const char *path = test_file("cost.h5");
-    txd_recording *recording = new_recording(path);
-    size_t expected = txd_recording_estimate_empty(), elements, id;
-    double *data;
-    struct stat about;
-
-    ok(txd_shape_count(&elements, spec->dims, spec->rank));
-    data = calloc(elements, sizeof *data);
-    for (size_t i = 0; i < copies; i++) {
-        txd_dataset_spec copy = *spec;
-        char name[128];
-
-        snprintf(name, sizeof name, "value/layers/%zu/%s/full", i, spec->path);
-        copy.path = name;
-        expected += txd_recording_estimate(&copy);
-        ok(txd_recording_dataset(recording, &id, &copy));
-        for (size_t step = 0; step < spec->steps; step++)
-            ok(txd_recording_write(recording, id, step, origin, spec->dims, data,
-                                   TXD_F64));
-    }
-    ok(txd_recording_close(recording, true));
-    ck_assert_int_eq(stat(path, &about), 0);
-    ck_assert_msg(fabs((double)expected / (double)about.st_size - 1) < 0.04,
-                  "%s: %zu estimated, %ld real", spec->path, expected,
-                  (long)about.st_size);
-    free(data);
-}
-
-START_TEST(the_estimate_is_the_size_of_the_file)
-{
-    txd_dataset_spec weights = spec_of("attn/weights", "sbhqk", TXD_F32, 4);
-    txd_dataset_spec resid = spec_of("resid/post", "sbtd", TXD_F64, 3);
-    txd_dataset_spec fixed = spec_of("attn/q", "qe", TXD_F32, 2);
-
-    memcpy(weights.dims, (size_t[]){1, 8, 27, 27}, 4 * sizeof(size_t));
-    weights.growing[2] = weights.growing[3] = true;
-    expect_estimate(&weights, 5);
-    weights.steps = 150; /* 1200 chunks: two parts */
-    expect_estimate(&weights, 2);
-    memcpy(weights.dims, (size_t[]){1, 2, 300, 300}, 4 * sizeof(size_t));
-    weights.steps = 2;
-    expect_estimate(&weights, 2);
-    memcpy(resid.dims, (size_t[]){2, 300, 48}, 3 * sizeof(size_t));
-    expect_estimate(&resid, 8);
-    fixed.per_step = false;
-    memcpy(fixed.dims, (size_t[]){700, 48}, 2 * sizeof(size_t));
-    expect_estimate(&fixed, 8);
-}
-END_TEST
-
 TEST_MAIN(every_dtype_comes_back_bit_for_bit,
           written_values_are_converted_as_tensors_are,
           longer_steps_extend_and_the_rest_is_fill,
           blocks_outside_the_declared_extent_are_refused,
           long_runs_continue_in_further_datasets_and_read_as_one,
           no_chunk_index_can_split, tables_strings_and_metadata_come_back,
-          values_come_in_the_order_of_execution,
-          an_old_recording_stays_until_the_new_one_is_complete,
-          what_is_no_recording_is_replaced_only_by_force,
-          an_interrupted_recording_is_found_by_its_name,
-          two_programs_do_not_write_one_recording,
-          truncated_recordings_are_errors_and_nothing_is_printed,
-          files_that_are_no_recordings_are_named_so,
-          the_estimate_is_the_size_of_the_file)
+          values_come_in_the_order_of_execution)

@@ -24,7 +24,8 @@ done = subprocess.run([sys.executable, "example.py", "mini.h5"], capture_output=
                       text=True, check=False)
 ok("the reading example runs", done.returncode == 0, done.stderr)
 holds("and prints what the recording holds", done.stdout, "cpu32",
-      "['step', 'batch', 'head', 'query', 'key']", "layers x heads x queries: (2, 8, 16)",
+      "['step', 'batch', 'head', 'query', 'key']",
+      "layers x heads x queries: (2, 8, 16)",
       "layers.1.resid.post rms", "pass causality")
 
 scope = {}
