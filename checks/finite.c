@@ -54,14 +54,10 @@ static void note_parameter(state *s, const txd_nonfinite *site)
     s->parameter_count++;
 }
 
-static bool is_before(const txd_nonfinite *a, const txd_nonfinite *b)
-{
-    return a->step != b->step ? a->step < b->step : a->index < b->index;
-}
-
+/* Sites end in order of execution, so the first to be seen is the origin. */
 static void note_value(state *s, const txd_nonfinite *site)
 {
-    if (!s->origin.name[0] || is_before(site, &s->origin))
+    if (!s->origin.name[0])
         s->origin = *site;
     if (site->step == s->origin.step && (!s->last[0] || site->index >= s->last_index)) {
         s->last_index = site->index;

@@ -64,6 +64,21 @@ typedef struct tape {
     size_t count;
 } tape;
 
+/* The group `checks`, as the program records it. */
+static void add_thresholds(txd_text *config, const live *l)
+{
+    const txd_setting *found = txd_setting_find(l->root, "checks");
+    txd_setting root = *l->root, checks;
+
+    if (!found)
+        return;
+    checks = *found;
+    checks.next = NULL;
+    root.child = root.last = &checks;
+    root.count = 1;
+    txd_settings_print(config, &root);
+}
+
 static void start_tape(tape *out, live *l, const txd_backend *backend)
 {
     txd_probe_context context = {.claimed = &l->claimed,
@@ -89,6 +104,7 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
     must(txd_record_read(&uses, &count, l->arena, l->root, &context));
     txd_text_init(&config);
     txd_config_print(&config, &l->claimed);
+    add_thresholds(&config, l);
     info.config = txd_text_get(&config);
     must(txd_recorder_create(&out->recorder, l->record, true, &context, &info, uses,
                              count));

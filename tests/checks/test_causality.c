@@ -218,6 +218,7 @@ START_TEST(only_the_causal_layers_are_judged)
     r = driver_run_weights(&d, "causality", -1, NULL);
     ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
     ck_assert_uint_eq(r->evaluated, 2 * HEADS * LENGTH * (LENGTH - 1) / 2);
+    ck_assert_uint_eq(r->not_computed, 0);
     driver_finish(&d);
 }
 END_TEST

@@ -113,6 +113,28 @@ START_TEST(a_parameter_that_is_not_finite_is_named_as_the_cause)
 }
 END_TEST
 
+START_TEST(of_several_such_parameters_that_of_the_same_layer_is_the_cause)
+{
+    double weight[2] = {1, NAN}, *out;
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    driver_start(&d, "finite");
+    driver_offer_parameter(&d, "layers.0.mlp.up.weight", 0, weight, 1, 2);
+    driver_offer_parameter(&d, "layers.1.attn.o.weight", 1, weight, 1, 2);
+    driver_offer_parameter(&d, "layers.2.attn.o.weight", 2, weight, 1, 2);
+    out = driver_random(&d, TXD_POINT_ATTN_OUT, 1);
+    out[0] = NAN;
+    driver_offer(&d, TXD_POINT_ATTN_OUT, 1, out);
+    r = driver_result(&d);
+    ck_assert_uint_eq(r->finding_count, 4);
+    ck_assert_ptr_nonnull(
+        strstr(r->findings[3].message, "the parameter layers.1.attn.o.weight holds"));
+    driver_finish(&d);
+}
+END_TEST
+
 START_TEST(a_parameter_alone_that_is_not_finite_fails)
 {
     driver d;
@@ -171,5 +193,6 @@ TEST_MAIN(finite_values_pass_and_are_counted,
           the_origin_is_named_in_the_first_the_middle_and_the_last_layer,
           an_infinity_after_finite_values_is_an_overflow,
           a_parameter_that_is_not_finite_is_named_as_the_cause,
+          of_several_such_parameters_that_of_the_same_layer_is_the_cause,
           a_parameter_alone_that_is_not_finite_fails,
           nan_of_padded_tokens_is_not_counted, the_first_step_that_breaks_is_the_origin)

@@ -225,7 +225,7 @@ START_TEST(a_recording_of_one_layer_is_judged_in_that_layer)
 }
 END_TEST
 
-START_TEST(rules_win_over_what_was_recorded)
+START_TEST(the_thresholds_of_the_run_hold_unless_rules_win)
 {
     txd_setting *rules;
     txd_arena *arena;
@@ -235,15 +235,21 @@ START_TEST(rules_win_over_what_was_recorded)
 
     if (!has_models())
         test_skip(TEST_NO_MODEL);
-    snprintf(text, sizeof text, "model : { from = \"%s\"; }; " SORT,
+    snprintf(text, sizeof text,
+             "model : { from = \"%s\"; }; " SORT
+             "checks : { position_norm : { factor = 1.0; }; };",
              test_model("gpt-nano-sort"));
     live_record(&l, text, test_file("r.h5"));
+    ck_assert_int_eq(live_result(&l, "position_norm")->verdict, TXD_VERDICT_FAIL);
+    judge_again(&r, l.record, NULL);
+    ck_assert_int_eq(result_of(&r, "position_norm")->verdict, TXD_VERDICT_FAIL);
+    finish(&r);
     ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
     ck_assert_int_eq(txd_cfg_parse(&rules, arena, "rules.cfg",
-                                   "checks : { position_norm : { factor = 1.0; }; };"),
+                                   "checks : { position_norm : { factor = 5.0; }; };"),
                      TXD_OK);
     judge_again(&r, l.record, rules);
-    ck_assert_int_eq(result_of(&r, "position_norm")->verdict, TXD_VERDICT_FAIL);
+    ck_assert_int_eq(result_of(&r, "position_norm")->verdict, TXD_VERDICT_PASS);
     finish(&r);
     txd_arena_destroy(arena);
     live_finish(&l);
@@ -255,4 +261,4 @@ TEST_MAIN(a_healthy_recording_gives_what_the_run_gave,
           the_default_record_answers_five_laws,
           the_weights_alone_are_enough_for_the_laws_of_weights,
           a_recording_of_one_layer_is_judged_in_that_layer,
-          rules_win_over_what_was_recorded)
+          the_thresholds_of_the_run_hold_unless_rules_win)

@@ -143,6 +143,32 @@ START_TEST(one_wrong_element_is_found_and_located)
 }
 END_TEST
 
+START_TEST(one_rounding_is_allowed_and_no_more)
+{
+    const int steps[] = {0, 1, 4}; /* numbers away from the right one */
+    const txd_verdict verdicts[] = {TXD_VERDICT_PASS, TXD_VERDICT_PASS,
+                                    TXD_VERDICT_FAIL};
+
+    for (int i = 0; i < 3; i++) {
+        driver d;
+        double *in, *branch, *out;
+
+        driver_init(&d);
+        driver_start(&d, "residual_sum");
+        in = driver_random(&d, TXD_POINT_RESID_PRE, 1);
+        branch = driver_random(&d, TXD_POINT_ATTN_BRANCH, 2);
+        out = combine(&d, 1, in, 1, branch);
+        for (int step = 0; step < steps[i]; step++)
+            out[77] = nextafter(out[77], INFINITY);
+        driver_offer(&d, TXD_POINT_RESID_PRE, 0, in);
+        driver_offer(&d, TXD_POINT_ATTN_BRANCH, 0, branch);
+        driver_offer(&d, TXD_POINT_RESID_MID, 0, out);
+        ck_assert_int_eq(driver_result(&d)->verdict, verdicts[i]);
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(a_nan_from_finite_operands_fails)
 {
     plant p = {0, TXD_POINT_RESID_MID, 1, 1, 0, NAN};
@@ -195,6 +221,7 @@ END_TEST
 TEST_MAIN(healthy_sums_pass_with_either_placement_of_norms,
           a_missing_residual_is_named_in_every_layer_and_at_both_sums,
           a_missing_branch_and_a_scaled_branch_are_told_apart,
-          one_wrong_element_is_found_and_located, a_nan_from_finite_operands_fails,
+          one_wrong_element_is_found_and_located, one_rounding_is_allowed_and_no_more,
+          a_nan_from_finite_operands_fails,
           sums_of_operands_that_are_not_finite_are_left_to_finite,
           padded_tokens_are_not_judged)

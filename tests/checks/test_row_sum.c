@@ -206,6 +206,36 @@ START_TEST(every_broken_layer_has_its_finding_and_all_rows_are_counted)
 }
 END_TEST
 
+static void mask_after_softmax(driver *d, double *weights)
+{
+    for (size_t h = 0; h < HEADS; h++)
+        for (size_t q = 0; q + 1 < LENGTH; q++)
+            for (size_t k = 0; k <= q; k++)
+                weights[driver_at(d, 0, h, q, k)] *= 0.9;
+}
+
+static void lower_every_row(driver *d, double *weights)
+{
+    mask_after_softmax(d, weights);
+    for (size_t k = 0; k < LENGTH; k++)
+        weights[driver_at(d, 0, 1, LENGTH - 1, k)] *= 0.9;
+}
+
+START_TEST(a_mask_after_the_softmax_is_named_only_if_full_rows_are_right)
+{
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    r = driver_run_weights(&d, "row_sum", 1, mask_after_softmax);
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "after the softmax"));
+    r = driver_run_weights(&d, "row_sum", 1, lower_every_row);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_ptr_null(strstr(r->findings[0].message, "after the softmax"));
+    driver_finish(&d);
+}
+END_TEST
+
 START_TEST(the_bound_grows_with_the_keys_and_ends_where_there_is_none)
 {
     ck_assert_double_eq(txd_law_gamma(0, 0x1p-24), 0);
@@ -235,5 +265,6 @@ TEST_MAIN(healthy_rows_pass,
           rows_of_padded_queries_are_not_judged,
           the_batch_row_is_named_where_there_are_several,
           every_broken_layer_has_its_finding_and_all_rows_are_counted,
+          a_mask_after_the_softmax_is_named_only_if_full_rows_are_right,
           the_bound_grows_with_the_keys_and_ends_where_there_is_none,
           a_row_too_long_for_any_bound_is_broken_and_not_a_pass)
