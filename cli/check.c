@@ -86,8 +86,14 @@ static txd_status check_recording(check_report *report, const char *path)
     const char *complete;
     txd_trace *recording = NULL;
     bool partial = false;
-    txd_status status = txd_recording_open(&recording, path, &partial);
+    txd_status status;
 
+    if (txd_options_has(report->options, "set"))
+        return txd_fail(TXD_ERR_ARGUMENT,
+                        "--set overrides a MODEL.cfg, and %s is a recording; --rules "
+                        "changes thresholds",
+                        path);
+    status = txd_recording_open(&recording, path, &partial);
     if (status == TXD_OK) {
         complete = txd_trace_meta(recording, "complete");
         if (partial)

@@ -213,6 +213,9 @@ static int print_info(const txd_options *options)
 
     if (status == TXD_OK)
         status = collect(&job);
+    if (status == TXD_OK && !job.session.root && txd_options_has(options, "set"))
+        status = txd_fail(TXD_ERR_ARGUMENT,
+                          "--set overrides a MODEL.cfg, and %s is none", job.path);
     if (status == TXD_OK) {
         txd_text_init(&text);
         if (txd_options_has(options, "json"))

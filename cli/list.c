@@ -208,8 +208,9 @@ static int list_names(const txd_options *options)
 
     if (options->operand_count == 2 && strcmp(word, "faults") == 0)
         return list_applicable(options, options->operands[1]);
-    if (options->operand_count == 2) {
-        txd_fail(TXD_ERR_ARGUMENT, "only `txdiag list faults` takes a MODEL.cfg");
+    if (options->operand_count == 2 || txd_options_has(options, "set")) {
+        txd_fail(TXD_ERR_ARGUMENT, "only `txdiag list faults` takes a MODEL.cfg, and "
+                                   "--set overrides it");
         return txd_output_complain();
     }
     if (strcmp(word, "keys") == 0)

@@ -114,7 +114,8 @@ refuses_model("a shape that does not fit the bytes", FILE, Q,
 DOWN = "model.layers.1.mlp.down_proj.weight"
 missing = dict(INDEX)
 cut = missing.pop(DOWN)["data_offsets"][0]
-refuses_model("a missing tensor", DOWN, weights=checkpoint.safetensors(missing, DATA[:cut]))
+refuses_model("a missing tensor", DOWN,
+              weights=checkpoint.safetensors(missing, DATA[:cut]))
 refuses_model("a wrongly shaped tensor", Q, "(8, 32)", "(16, 16)",
               weights=spoilt(shape=[8, 32]))
 refuses_model("an unknown dtype", Q, "Q4",  weights=spoilt(dtype="Q4"))
@@ -169,6 +170,9 @@ for arguments, parts in (
         (("info", "."), ("config.json",)),
         (("check", "kept.h5", "--only", "rowsum"), ("rowsum", "row_sum")),
         (("check", "kept.h5", "--rules", "notes.txt"), ("notes.txt:1",)),
+        (("check", "kept.h5", "--set", "seed=2"), ("--set", "kept.h5", "recording")),
+        (("info", "kept.h5", "--set", "seed=2"), ("--set", "kept.h5")),
+        (("list", "points", "--set", "seed=2"), ("--set",)),
         (("check", "kept.h5", "--format", "yaml"), ("yaml", "json")),
         (("check", "kept.h5", "-o", "notes.txt"), ("notes.txt", "--force")),
         (("plot", "kept.h5", "layers.0.attn.wieghts", "--head", "0", "-o", "a.png"),

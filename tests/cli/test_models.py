@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Trained models from the command line to numpy: recordings hold the numbers that others
-computed, healthy models pass every law, and every fault that can act in them is found by
-name, in the first, a middle and the last layer."""
+"""Trained models from the command line to numpy: recordings hold the numbers that
+others computed, healthy models pass every law, and every fault that can act in them is
+found by name, in the first, a middle and the last layer."""
 import json
 import os
 import re
@@ -12,7 +12,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
 import h5py  # noqa: E402
 import numpy  # noqa: E402
-from program import equal, exits, finish, holds, model, ok, skip, txdiag, write  # noqa: E402
+from program import (equal, exits, finish, holds, model, ok,  # noqa: E402
+                     skip, txdiag, write)
 
 STORIES = model("stories260K")
 SORT = model("gpt-nano-sort")
@@ -62,7 +63,8 @@ def stories():
 
     with h5py.File("s64.h5", "r") as file:
         for layer in range(5):
-            near(f"layer {layer}: attention", value(file, f"layers.{layer}.attn.weights"),
+            near(f"layer {layer}: attention",
+                 value(file, f"layers.{layer}.attn.weights"),
                  golden(f"l{layer}.attn_prob"), atol=1e-11)
             for point in ("mid", "post"):
                 near(f"layer {layer}: residual, {point}",
