@@ -4,11 +4,15 @@
  * already says, so that a kill leaves the last flushed state: its metadata cache may
  * not evict, and no space is handed out twice within a step.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include "formats/h5_types_internal.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <H5ACpublic.h>
 
@@ -178,12 +182,47 @@ static txd_status close_datasets(txd_h5_writer *writer)
     return status;
 }
 
+/* A file without a disk, or, where a limit on file sizes forbids that, a sink. */
+static int open_nowhere(const txd_h5_writer *writer)
+{
+    int file = memfd_create("abandoned", MFD_CLOEXEC);
+
+    if (file >= 0 && ftruncate(file, (off_t)txd_h5_writer_bytes(writer)) == 0)
+        return file;
+    if (file >= 0)
+        close(file);
+    return open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+/* An abandoned file stays as it is: what HDF5 still wants to write goes nowhere. It
+ * cannot be told not to, and after a close that fails the file stays open in HDF5. */
+static void detach(const txd_h5_writer *writer)
+{
+    void *handle = NULL;
+    int nowhere, *file;
+
+    if (writer->id < 0 || H5Fget_vfd_handle(writer->id, H5P_DEFAULT, &handle) < 0 ||
+        !handle)
+        return;
+    nowhere = open_nowhere(writer);
+    file = handle;
+    if (nowhere < 0)
+        return;
+    (void)dup2(nowhere, *file);
+    close(nowhere);
+}
+
 static txd_status finish(txd_h5_writer *writer, txd_h5_ending ending)
 {
     txd_status status = TXD_OK, closed;
 
+    /* What came after the last flush of an interrupted run is no whole step. */
+    if (ending == TXD_H5_PARTIAL)
+        writer->steps = writer->flushed_steps;
     if (ending != TXD_H5_ABANDON)
         status = txd_h5_writer_flush(writer);
+    if (ending == TXD_H5_ABANDON || status != TXD_OK)
+        detach(writer);
     closed = close_datasets(writer);
     status = status == TXD_OK ? closed : status;
     closed = close_tables(writer);
@@ -202,15 +241,23 @@ txd_status txd_h5_writer_close(txd_h5_writer *writer, txd_h5_ending ending)
 
     snprintf(message, sizeof message, "%s", txd_message());
     status = finish(writer, ending);
+    if (status != TXD_OK) {
+        detach(writer);
+        if (ending != TXD_H5_ABANDON)
+            snprintf(message, sizeof message, "%s", txd_message());
+    }
     txd_h5_dims_close(writer);
     H5Aclose(writer->steps_id);
     txd_h5_types_close(&writer->types);
     H5Pclose(writer->links);
-    if (writer->id >= 0 && H5Fclose(writer->id) < 0 && status == TXD_OK)
+    if (writer->id >= 0 && H5Fclose(writer->id) < 0 && status == TXD_OK &&
+        ending != TXD_H5_ABANDON) {
         status = txd_h5_fail(TXD_ERR_IO, writer->file, "closing the file");
+        snprintf(message, sizeof message, "%s", txd_message());
+    }
     free_writer(writer);
-    if (ending != TXD_H5_ABANDON)
-        return status;
-    /* What led here matters, not what came of it. */
-    return txd_fail(TXD_OK, "%s", message);
+    /* The first failure matters, not what came of it. */
+    return ending == TXD_H5_ABANDON ? txd_fail(TXD_OK, "%s", message)
+           : status == TXD_OK       ? TXD_OK
+                                    : txd_fail(status, "%s", message);
 }

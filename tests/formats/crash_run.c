@@ -17,6 +17,13 @@ enum { WIDE = 700, SIDE = 64 };
 enum { FIRST_EVENT = 2, FIRST_LEAK = 4 };
 enum { DATASETS = COLUMNS + LAYERS + 3 };
 
+/* HDF5 1.10 loses memory when it meets a damaged file or a disk that is full. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libhdf5";
+}
+
 static size_t datasets = DATASETS - 1;
 
 void crash_choose(bool wide)

@@ -105,6 +105,9 @@ START_TEST(an_interrupted_recording_is_found_by_its_name)
     spec.steps = 0;
     ok(txd_recording_dataset(recording, &id, &spec));
     ok(txd_recording_write(recording, id, 0, made_origin, made_origin, &loss, TXD_F64));
+    ok(txd_recording_flush(recording));
+    /* A step that is cut short is not counted. */
+    ok(txd_recording_write(recording, id, 1, made_origin, made_origin, &loss, TXD_F64));
     ok(txd_recording_close(recording, false));
     ck_assert_int_ne(access(path, F_OK), 0);
     ok(txd_recording_open(&trace, path, &partial));
@@ -136,7 +139,7 @@ START_TEST(two_programs_do_not_write_one_recording)
     ck_assert(WIFEXITED(state));
     ck_assert_int_eq(WEXITSTATUS(state), 0);
     ok(txd_recording_close(recording, true));
-    made_open_complete(path);
+    txd_trace_destroy(made_open_complete(path));
 }
 END_TEST
 
