@@ -237,7 +237,8 @@ const txd_command txd_command_run = {
         "complete.\n"
         "\n"
         "  txdiag run examples/mini.cfg -o mini.h5 --report report\n"
-        "  txdiag run mini.cfg --set model.n_layers=4 --set 'input.random.length=100'\n"
+        "  txdiag run mini.cfg --set model.n_layers=4 --set "
+        "'input={random={length=99;};}'\n"
         "  txdiag run mini.cfg --set 'faults=({name=\"mask_off_by_one\"; "
         "layers=\"1\";})'\n"
         "  txdiag run big.cfg --dry-run",
