@@ -15,17 +15,26 @@ typedef struct product {
     double sum, size;
 } product;
 
-/* DOT(name, type): the product over `n` contiguous elements. */
+/* DOT(name, type): the product over `n` contiguous elements. The lanes are written out
+ * so that the compiler can keep them in one register. */
 #define DOT(name, type)                                                                \
     static product name(const type *a, const type *b, size_t n)                        \
     {                                                                                  \
         double sum[LANES] = {0}, size[LANES] = {0};                                    \
+        size_t whole = n - n % LANES;                                                  \
                                                                                        \
-        for (size_t i = 0; i < n; i++) {                                               \
+        for (size_t i = 0; i < whole; i += LANES)                                      \
+            for (size_t lane = 0; lane < LANES; lane++) {                              \
+                double term = (double)a[i + lane] * (double)b[i + lane];               \
+                                                                                       \
+                sum[lane] += term;                                                     \
+                size[lane] += fabs(term);                                              \
+            }                                                                          \
+        for (size_t i = whole; i < n; i++) {                                           \
             double term = (double)a[i] * (double)b[i];                                 \
                                                                                        \
-            sum[i % LANES] += term;                                                    \
-            size[i % LANES] += fabs(term);                                             \
+            sum[i - whole] += term;                                                    \
+            size[i - whole] += fabs(term);                                             \
         }                                                                              \
         return (product){(sum[0] + sum[1]) + (sum[2] + sum[3]),                        \
                          (size[0] + size[1]) + (size[2] + size[3])};                   \
