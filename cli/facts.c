@@ -64,9 +64,21 @@ static void print_entries(txd_text *out, const txd_facts *facts)
     }
 }
 
+static void print_config(txd_text *out, const char *config)
+{
+    txd_text_add(out, "\nconfiguration:\n");
+    while (*config) {
+        size_t length = strcspn(config, "\n");
+
+        txd_text_add(out, "  ");
+        txd_text_add_bytes(out, config, length);
+        txd_text_add(out, "\n");
+        config += length + (config[length] == '\n');
+    }
+}
+
 void txd_facts_print(txd_text *out, const txd_facts *facts)
 {
-    const char *line;
     size_t i;
 
     for (i = 0; i < facts->count; i++) {
@@ -82,14 +94,8 @@ void txd_facts_print(txd_text *out, const txd_facts *facts)
         txd_text_add(out, i ? "" : "\nverdicts:\n");
         txd_text_addf(out, "  %-14s  %s\n", facts->laws[i], facts->verdicts[i]);
     }
-    if (facts->config) {
-        txd_text_add(out, "\nconfiguration:\n");
-        for (line = facts->config; *line; line += strcspn(line, "\n") + 1) {
-            txd_text_addf(out, "  %.*s\n", (int)strcspn(line, "\n"), line);
-            if (!line[strcspn(line, "\n")])
-                break;
-        }
-    }
+    if (facts->config)
+        print_config(out, facts->config);
     if (facts->entries)
         print_entries(out, facts);
 }
