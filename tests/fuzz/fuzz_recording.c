@@ -22,6 +22,28 @@ const char *__lsan_default_suppressions(void)
     return "leak:libhdf5";
 }
 
+/* And it asks for what damaged sizes say; it copes with not getting it. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+int LLVMFuzzerInitialize(int *count, char ***arguments);
+int LLVMFuzzerInitialize(int *count, char ***arguments)
+{
+    static char limit[] = "-malloc_limit_mb=2147483647";
+    char **longer = calloc((size_t)*count + 2, sizeof *longer);
+
+    if (!longer)
+        return 0;
+    for (int i = 0; i < *count; i++)
+        longer[i] = (*arguments)[i];
+    longer[(*count)++] = limit;
+    *arguments = longer;
+    return 0;
+}
+
 /* The corner of an entry: extents may be anything, memory is not. */
 static void read_entry(const txd_trace *trace, size_t i)
 {
