@@ -57,7 +57,7 @@ txd_status txd_recording_write(txd_recording *recording, size_t dataset, size_t 
                                const void *data, txd_dtype dtype);
 
 /* Appends rows to a table: a group of equal-length 1-D columns below `path`
- * ("events/nonfinite"). Columns are made at the first append. */
+ * ("events/nonfinite"). Columns are made at the first append; `rows` may be 0. */
 typedef struct txd_column {
     const char *name;
     txd_dtype dtype;            /* TXD_I32, TXD_I64, TXD_F64; ignored for strings */
@@ -96,7 +96,9 @@ void txd_recording_memory_add(txd_recording_memory *memory,
 size_t txd_recording_memory_total(const txd_recording_memory *memory);
 
 /* Closes. With `complete`, sets complete = 1, fsyncs and renames over PATH; else leaves
- * PATH.part. Frees in either case. NULL is allowed. */
+ * PATH.part, where steps that were not flushed do not count. After a failure (a full
+ * disk) PATH is as it was, and PATH.part holds what was flushed. Frees in either case.
+ * NULL is allowed. */
 txd_status txd_recording_close(txd_recording *recording, bool complete);
 
 /* Closes and removes PATH.part: for failures that leave nothing worth reading. */

