@@ -102,11 +102,14 @@ unsigned txd_run_wants(const txd_run *run, txd_point point, int layer);
 /* Asks all taps about all sites for this step. */
 void txd_taps_ask(txd_run *run, int step);
 /* Reads of one block by the taps that `asks` (one per tap) says want it. */
-txd_status txd_taps_read(txd_run *run, const unsigned *asks, const txd_block *block);
+txd_status txd_taps_read(txd_run *run, const unsigned *asks, txd_block *block);
 /* Offers parameters once, before the first step. */
 txd_status txd_taps_parameters(txd_run *run);
 /* Edits, then reads, of the whole value at a point; run->value holds it. */
 txd_status txd_taps_offer(txd_run *run, txd_point point, int layer);
+/* The TXD_STAT_COUNT_OF statistics of a whole value. */
+txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
+                          const txd_tensor *value);
 /* Only the edits, over `data` as the whole value of a tiled point. */
 txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
 /* On a worker: reduces one attention tile's points into its slots. */

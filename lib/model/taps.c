@@ -18,8 +18,23 @@ struct source {
     const struct txd_tile *tile;
 };
 
+/* What a tap does not name may be gone: memory is kept only for what is named. */
+static bool names(const txd_tap *tap, txd_point at, txd_point point)
+{
+    const txd_point *need = tap->needs == NULL ? NULL : tap->needs(tap->self, at);
+
+    for (; need != NULL && *need != TXD_POINT_COUNT; need++)
+        if (*need == point)
+            return true;
+    return false;
+}
+
 txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point point)
 {
+    if (block->tap != NULL && !names(block->tap, block->site->point, point))
+        return txd_fail(
+            TXD_ERR_MISSING, "the tap %s does not name %s in its needs at %s",
+            block->tap->name, txd_point_get(point)->name, block->site->name);
     return block->earlier(out, block, point);
 }
 
@@ -122,83 +137,20 @@ static void set_whole(txd_block *block, const txd_tensor *value)
     block->last = true;
 }
 
-/* ---- statistics of whole values ---- */
-
-struct stats_job {
-    const txd_run *run;
-    const txd_tensor *value;
-    const uint8_t *skip; /* (b, t) or NULL */
-    size_t slabs, rows, width, heads, blocks;
-};
-
-static txd_status stats_chunk(void *self, size_t i, int worker)
-{
-    const struct stats_job *job = self;
-    const txd_run *run = job->run;
-    size_t slab = i / job->blocks, first = i % job->blocks * run->chunk_rows;
-    size_t rows =
-        job->rows - first < run->chunk_rows ? job->rows - first : run->chunk_rows;
-    size_t flat = (slab * job->rows + first) * job->width;
-    struct txd_stats_args args = {
-        .part = &run->parts[i],
-        .x = (const char *)job->value->data + flat * txd_dtype_bytes(job->value->dtype),
-        .skip_row = job->skip == NULL
-                        ? NULL
-                        : job->skip + slab / job->heads * job->rows + first,
-        .rows = rows,
-        .width = job->width,
-        .stride = job->width,
-        .flat_start = flat,
-        .flat_stride = job->width,
-    };
-
-    (void)worker;
-    return run->model->backend->ops.stats(NULL, &args);
-}
-
-static txd_status whole_stats(double *out, txd_run *run, txd_point point,
-                              const txd_tensor *value)
-{
-    struct txd_stats_part all = {0};
-    struct stats_job job = {.run = run, .value = value, .skip = run->padded};
-    txd_tensor real = *value;
-
-    job.heads = value->rank == 4 ? value->dims[1] : 1;
-    job.slabs = value->dims[0] * job.heads;
-    job.rows = value->rank == 4 ? value->dims[2] : value->dims[1];
-    job.width = value->rank == 2 ? 1 : value->dims[value->rank - 1];
-    job.blocks = (job.rows + run->chunk_rows - 1) / run->chunk_rows;
-    if (point == TXD_POINT_LOSS_TOKEN)
-        job.skip = run->no_target;
-    if (value->dtype == TXD_I32) {
-        real.dtype = run->model->backend->dtype;
-        real.data = run->scratch;
-        txd_convert(real.data, real.dtype, value->data, TXD_I32,
-                    txd_tensor_count(value));
-        job.value = &real;
-        job.skip = NULL;
-    }
-    TXD_TRY(txd_parallel(&run->ctx, job.slabs * job.blocks,
-                         8.0 * (double)(run->chunk_rows * job.width), stats_chunk,
-                         &job));
-    for (size_t i = 0; i < job.slabs * job.blocks; i++)
-        txd_stats_merge(&all, &run->parts[i]);
-    txd_stats_final(out, &all);
-    return TXD_OK;
-}
-
 /* ---- whole values ---- */
 
 static txd_status edit_all(txd_run *run, int stop, txd_block *block)
 {
     for (size_t t = 0; t < run->tap_count; t++)
-        if (run->wishes[stop].of_tap[t] & TXD_ASK_EDIT)
+        if (run->wishes[stop].of_tap[t] & TXD_ASK_EDIT) {
+            block->tap = run->taps[t];
             TXD_TRY(run->taps[t]->edit(run->taps[t]->self, block));
+        }
     return TXD_OK;
 }
 
 /* Reduces and merges at once: for blocks that no worker made. */
-txd_status txd_taps_read(txd_run *run, const unsigned *asks, const txd_block *block)
+txd_status txd_taps_read(txd_run *run, const unsigned *asks, txd_block *block)
 {
     const unsigned reads = TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS;
 
@@ -208,6 +160,7 @@ txd_status txd_taps_read(txd_run *run, const unsigned *asks, const txd_block *bl
 
         if (!(asks[t] & reads))
             continue;
+        block->tap = tap;
         if (tap->reduce != NULL && tap->slot_bytes > 0) {
             memset(slot, 0, tap->slot_bytes);
             tap->reduce(slot, tap->self, block);
@@ -235,7 +188,7 @@ txd_status txd_taps_offer(txd_run *run, txd_point point, int layer)
     set_whole(&block, &value);
     TXD_TRY(edit_all(run, stop, &block));
     if (run->wishes[stop].all & TXD_ASK_STATS) {
-        TXD_TRY(whole_stats(stats, run, point, &value));
+        TXD_TRY(txd_taps_stats(stats, run, point, &value));
         block.stats = stats;
     }
     return txd_taps_read(run, run->wishes[stop].of_tap, &block);
@@ -328,6 +281,7 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer)
             if (run->wishes[stop].of_tap[t] == 0 || tap->reduce == NULL ||
                 tap->slot_bytes == 0)
                 continue;
+            block.tap = tap;
             memset(slot, 0, tap->slot_bytes);
             tap->reduce(slot, tap->self, &block);
         }
@@ -344,6 +298,7 @@ static txd_status merge_point(txd_run *run, struct txd_tile *tile, int which,
         const txd_tap *tap = run->taps[t];
         bool reduced = tap->reduce != NULL && tap->slot_bytes > 0;
 
+        block->tap = tap;
         if ((run->wishes[stop].of_tap[t] & reads) && tap->merge != NULL)
             TXD_TRY(tap->merge(tap->self, block,
                                reduced ? tile_slot(run, tile, which, t) : NULL));

@@ -75,10 +75,13 @@ struct txd_block {
     /* Earlier values of the same layer and step that the tap named in `needs`. */
     txd_status (*earlier)(txd_tensor *out, const txd_block *block, txd_point point);
     const void *source; /* of `earlier`; not for taps */
+    const struct txd_tap
+        *tap; /* being called, by whose needs `earlier` goes; or NULL */
 };
 
 /* The whole value (or, for a tiled point, the same tile) at an earlier point of this
- * block's layer. ERR_MISSING if it was not named in needs, or is not recorded. */
+ * block's layer. ERR_MISSING if the
+ * tap does not name it in its needs, if it does not exist, or is not recorded. */
 txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point point);
 
 typedef struct txd_tap {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Taps: asked before anything is formed, offered exactly what they asked for, edits
- * before reads, the same bits when whole matrices are formed; and no work at all when
- * nobody listens.
+ * Taps: asked before anything is formed, offered exactly what they asked for, stopped
+ * when they fail; and no work at all when nobody listens.
  */
 #include <math.h>
 #include <string.h>
@@ -10,94 +9,8 @@
 #include "model/run_private.h"
 #include "observe.h"
 #include "ops/ref.h"
+#include "steered.h"
 #include "suite.h"
-
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
-#define CFG                                                                            \
-    "model : { preset = \"llama\"; vocab = 17; d_model = 24; n_heads = 4; "            \
-    "n_kv_heads = 2; n_layers = 2; d_ff = 40; };"
-
-/* A tap that the tests steer. */
-struct probe {
-    txd_point point;
-    int layer;
-    unsigned bits;
-    txd_point need; /* read in edit or merge; TXD_POINT_COUNT = none */
-    size_t asked, edits, merges, lasts;
-    bool edited_before_read;
-    txd_status answer;
-    double factor; /* edit multiplies by it */
-    double need_sum;
-};
-
-static unsigned ask(void *self, const txd_site *site)
-{
-    struct probe *p = self;
-    bool here = site->kind == TXD_SITE_VALUE && site->point == p->point &&
-                site->layer == p->layer;
-
-    p->asked++;
-    return here ? p->bits : 0;
-}
-
-static double sum_of(const txd_tensor *t)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < txd_tensor_count(t); i++)
-        sum += txd_tensor_get(t, i);
-    return sum;
-}
-
-static txd_status edit(void *self, txd_block *block)
-{
-    struct probe *p = self;
-    txd_tensor need;
-
-    p->edits++;
-    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
-        ((double *)block->value.data)[i] *= p->factor;
-    if (p->need != TXD_POINT_COUNT) {
-        TXD_TRY(txd_block_earlier(&need, block, p->need));
-        p->need_sum = sum_of(&need);
-    }
-    return p->answer;
-}
-
-static txd_status merge(void *self, const txd_block *block, const void *slot)
-{
-    struct probe *p = self;
-
-    ck_assert_ptr_null(slot);
-    p->merges++;
-    p->lasts += block->last;
-    p->edited_before_read = p->edits > 0;
-    return p->answer;
-}
-
-/* A pass of `o` with these taps after its own; ref64. */
-static txd_status pass_with(observed *o, txd_tap *tap, size_t form_limit)
-{
-    txd_tap *taps[2] = {tap, &o->tap};
-    txd_run_options options = {
-        .claimed = &o->config, .taps = taps, .tap_count = 2, .form_limit = form_limit};
-    txd_status status;
-
-    o->sites = 0;
-    memset(o->site, 0, OBSERVE_SITES * sizeof *o->site);
-    txd_run_destroy(o->run);
-    o->run = NULL;
-    OK(txd_run_create(&o->run, o->model, &options));
-    status = txd_run_forward(o->run, &o->inputs, 0);
-    return status;
-}
-
-static void prepare(observed *o, size_t length)
-{
-    OK(observe_cfg(o, CFG, "ref64"));
-    OK(observe_random(o, 2, length));
-}
 
 START_TEST(a_tap_is_asked_about_every_site_and_given_only_what_it_asked_for)
 {
@@ -106,7 +19,7 @@ START_TEST(a_tap_is_asked_about_every_site_and_given_only_what_it_asked_for)
                       .layer = 1,
                       .bits = TXD_ASK_VALUE,
                       .need = TXD_POINT_COUNT};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .merge = merge};
+    txd_tap tap = {.name = "p", .self = &p, .ask = steered_ask, .merge = steered_merge};
     txd_stop *order;
     size_t stops;
 
@@ -127,143 +40,12 @@ START_TEST(tiles_come_in_order_and_the_last_one_says_so)
                       .layer = 0,
                       .bits = TXD_ASK_VALUE,
                       .need = TXD_POINT_COUNT};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .merge = merge};
+    txd_tap tap = {.name = "p", .self = &p, .ask = steered_ask, .merge = steered_merge};
 
     prepare(&o, 5);
     OK(pass_with(&o, &tap, 0));
     ck_assert_uint_eq(p.merges, (size_t)2 * 4);
     ck_assert_uint_eq(p.lasts, 1);
-    observe_finish(&o);
-}
-END_TEST
-
-START_TEST(an_edit_runs_before_every_read_and_changes_what_follows)
-{
-    observed plain = {0}, edited = {0};
-    struct probe p = {.point = TXD_POINT_ATTN_OUT,
-                      .layer = 0,
-                      .factor = 2,
-                      .bits = TXD_ASK_EDIT | TXD_ASK_VALUE,
-                      .need = TXD_POINT_COUNT};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .edit = edit, .merge = merge};
-    const double *before, *after, *mid, *pre;
-
-    prepare(&plain, 5);
-    OK(observe_pass(&plain));
-    prepare(&edited, 5);
-    OK(pass_with(&edited, &tap, 0));
-    ck_assert(p.edited_before_read);
-    before = observe_site(&plain, "layers.0.attn.out")->values;
-    after = observe_site(&edited, "layers.0.attn.out")->values;
-    mid = observe_site(&edited, "layers.0.resid.mid")->values;
-    pre = observe_site(&edited, "layers.0.resid.pre")->values;
-    for (size_t i = 0; i < (size_t)2 * 5 * 24; i++) {
-        ck_assert(after[i] == 2 * before[i]);
-        ck_assert(mid[i] == pre[i] + after[i]);
-    }
-    observe_finish(&plain);
-    observe_finish(&edited);
-}
-END_TEST
-
-START_TEST(an_edit_of_the_branch_leaves_the_output_before_it_alone)
-{
-    observed o = {0};
-    struct probe p = {.point = TXD_POINT_ATTN_BRANCH,
-                      .layer = 1,
-                      .factor = 3,
-                      .bits = TXD_ASK_EDIT,
-                      .need = TXD_POINT_ATTN_OUT};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .edit = edit};
-    const struct observed_site *out, *branch;
-    double sum = 0;
-
-    prepare(&o, 5);
-    OK(pass_with(&o, &tap, 0));
-    out = observe_site(&o, "layers.1.attn.out");
-    branch = observe_site(&o, "layers.1.attn.branch");
-    for (size_t i = 0; i < out->count; i++) {
-        ck_assert(branch->values[i] == 3 * out->values[i]);
-        sum += out->values[i];
-    }
-    ck_assert(txd_close(p.need_sum, sum, 1e-12));
-    observe_finish(&o);
-}
-END_TEST
-
-static void forming_keeps_the_bits(txd_point point)
-{
-    observed plain = {0}, formed = {0};
-    struct probe p = {.point = point,
-                      .layer = 1,
-                      .factor = 1,
-                      .bits = TXD_ASK_EDIT,
-                      .need = TXD_POINT_COUNT};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .edit = edit};
-
-    prepare(&plain, 300);
-    OK(observe_pass(&plain));
-    prepare(&formed, 300);
-    OK(pass_with(&formed, &tap, 0));
-    ck_assert_uint_eq(p.edits, 1);
-    for (size_t i = 0; i < plain.sites; i++) {
-        struct observed_site *a = &plain.site[i];
-        struct observed_site *b = observe_site(&formed, a->name);
-
-        ck_assert_msg(memcmp(a->values, b->values, a->count * sizeof(double)) == 0,
-                      "%s differs", a->name);
-    }
-    observe_finish(&plain);
-    observe_finish(&formed);
-}
-
-START_TEST(an_edit_that_changes_nothing_changes_no_bit)
-{
-    forming_keeps_the_bits(TXD_POINT_ATTN_SCORES);
-    forming_keeps_the_bits(TXD_POINT_ATTN_WEIGHTS);
-}
-END_TEST
-
-START_TEST(an_edit_of_weights_shows_in_rows_and_in_what_is_summed)
-{
-    observed plain = {0}, edited = {0};
-    struct probe p = {.point = TXD_POINT_ATTN_WEIGHTS,
-                      .layer = 0,
-                      .factor = 0.5,
-                      .bits = TXD_ASK_EDIT,
-                      .need = TXD_POINT_ATTN_V};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .edit = edit};
-    const struct observed_site *heads, *half;
-
-    prepare(&plain, 7);
-    OK(observe_pass(&plain));
-    prepare(&edited, 7);
-    OK(pass_with(&edited, &tap, 0));
-    heads = observe_site(&plain, "layers.0.attn.heads");
-    half = observe_site(&edited, "layers.0.attn.heads");
-    for (size_t i = 0; i < heads->count; i++)
-        ck_assert(txd_close(half->values[i], heads->values[i] / 2, 1e-15));
-    ck_assert(txd_close(
-        observe_site(&edited, "layers.0.attn.weights")->rows[TXD_ROW_SUM], 0.5, 1e-15));
-    observe_finish(&plain);
-    observe_finish(&edited);
-}
-END_TEST
-
-START_TEST(forming_whole_matrices_stops_at_the_byte_limit)
-{
-    observed o = {0};
-    struct probe p = {.point = TXD_POINT_ATTN_SCORES,
-                      .layer = 0,
-                      .factor = 1,
-                      .bits = TXD_ASK_EDIT,
-                      .need = TXD_POINT_COUNT};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .edit = edit};
-
-    prepare(&o, 20);
-    ck_assert_int_eq(pass_with(&o, &tap, 3 * 2 * 4 * 20 * 20 * 8 - 1), TXD_ERR_LIMIT);
-    ck_assert_uint_eq(p.edits, 0);
-    OK(pass_with(&o, &tap, 3 * 2 * 4 * 20 * 20 * 8));
     observe_finish(&o);
 }
 END_TEST
@@ -277,7 +59,7 @@ START_TEST(a_failing_tap_stops_the_run_with_its_status)
                       .bits = TXD_ASK_VALUE,
                       .need = TXD_POINT_COUNT,
                       .answer = TXD_ERR_IO};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .merge = merge};
+    txd_tap tap = {.name = "p", .self = &p, .ask = steered_ask, .merge = steered_merge};
 
     prepare(&o, 5);
     ck_assert_int_eq(pass_with(&o, &tap, 0), TXD_ERR_IO);
@@ -354,7 +136,7 @@ START_TEST(without_listeners_nothing_is_done_for_them)
                       .layer = 0,
                       .bits = 0,
                       .need = TXD_POINT_COUNT};
-    txd_tap tap = {.name = "p", .self = &p, .ask = ask, .merge = merge};
+    txd_tap tap = {.name = "p", .self = &p, .ask = steered_ask, .merge = steered_merge};
 
     prepare(&o, 5);
     ck_assert_uint_eq(observing_work(&o, NULL), 0);
@@ -384,11 +166,6 @@ END_TEST
 
 TEST_MAIN(a_tap_is_asked_about_every_site_and_given_only_what_it_asked_for,
           tiles_come_in_order_and_the_last_one_says_so,
-          an_edit_runs_before_every_read_and_changes_what_follows,
-          an_edit_of_the_branch_leaves_the_output_before_it_alone,
-          an_edit_that_changes_nothing_changes_no_bit,
-          an_edit_of_weights_shows_in_rows_and_in_what_is_summed,
-          forming_whole_matrices_stops_at_the_byte_limit,
           a_failing_tap_stops_the_run_with_its_status,
           a_pass_stops_between_layers_when_it_is_told_to,
           without_listeners_nothing_is_done_for_them,

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Statistics of a whole value, in chunks of rows whose geometry depends on shapes
+ * alone, merged in index order. Padded tokens are left out.
+ */
+#include "model/run_private.h"
+
+struct stats_job {
+    const txd_run *run;
+    const txd_tensor *value;
+    const uint8_t *skip; /* (b, t) or NULL */
+    size_t slabs, rows, width, heads, blocks;
+};
+
+static txd_status stats_chunk(void *self, size_t i, int worker)
+{
+    const struct stats_job *job = self;
+    const txd_run *run = job->run;
+    size_t slab = i / job->blocks, first = i % job->blocks * run->chunk_rows;
+    size_t rows =
+        job->rows - first < run->chunk_rows ? job->rows - first : run->chunk_rows;
+    size_t flat = (slab * job->rows + first) * job->width;
+    struct txd_stats_args args = {
+        .part = &run->parts[i],
+        .x = (const char *)job->value->data + flat * txd_dtype_bytes(job->value->dtype),
+        .skip_row = job->skip == NULL
+                        ? NULL
+                        : job->skip + slab / job->heads * job->rows + first,
+        .rows = rows,
+        .width = job->width,
+        .stride = job->width,
+        .flat_start = flat,
+        .flat_stride = job->width,
+    };
+
+    (void)worker;
+    return run->model->backend->ops.stats(NULL, &args);
+}
+
+txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
+                          const txd_tensor *value)
+{
+    struct txd_stats_part all = {0};
+    struct stats_job job = {.run = run, .value = value, .skip = run->padded};
+    txd_tensor real = *value;
+
+    job.heads = value->rank == 4 ? value->dims[1] : 1;
+    job.slabs = value->dims[0] * job.heads;
+    job.rows = value->rank == 4 ? value->dims[2] : value->dims[1];
+    job.width = value->rank == 2 ? 1 : value->dims[value->rank - 1];
+    job.blocks = (job.rows + run->chunk_rows - 1) / run->chunk_rows;
+    if (point == TXD_POINT_LOSS_TOKEN)
+        job.skip = run->no_target;
+    if (value->dtype == TXD_I32) {
+        real.dtype = run->model->backend->dtype;
+        real.data = run->scratch;
+        txd_convert(real.data, real.dtype, value->data, TXD_I32,
+                    txd_tensor_count(value));
+        job.value = &real;
+        job.skip = NULL;
+    }
+    TXD_TRY(txd_parallel(&run->ctx, job.slabs * job.blocks,
+                         8.0 * (double)(run->chunk_rows * job.width), stats_chunk,
+                         &job));
+    for (size_t i = 0; i < job.slabs * job.blocks; i++)
+        txd_stats_merge(&all, &run->parts[i]);
+    txd_stats_final(out, &all);
+    return TXD_OK;
+}
