@@ -38,8 +38,11 @@ def differences(cut):
         if not isinstance(item, h5py.Dataset) or name.startswith("dims/") or \
                 item.attrs["axes"][:1] != "s":
             return
-        if item.shape[0] < steps or not numpy.array_equal(
-                item[:steps], whole[name][:steps], equal_nan=True):
+        here = max(0, steps - int(item.attrs.get("first_step", 0)))
+        if name + ".1" in cut:
+            here = min(here, int(cut[name + ".1"].attrs["first_step"]))
+        if item.shape[0] < here or not numpy.array_equal(
+                item[:here], whole[name][:here], equal_nan=True):
             wrong.append(name)
     cut.visititems(visit)
     return wrong
