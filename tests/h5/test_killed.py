@@ -41,8 +41,8 @@ def differences(cut):
         here = max(0, steps - int(item.attrs.get("first_step", 0)))
         if name + ".1" in cut:
             here = min(here, int(cut[name + ".1"].attrs["first_step"]))
-        if item.shape[0] < here or not numpy.array_equal(
-                item[:here], whole[name][:here], equal_nan=True):
+        if here > 0 and (item.shape[0] < here or not numpy.array_equal(
+                item[:here], whole[name][:here], equal_nan=True)):
             wrong.append(name)
     cut.visititems(visit)
     return wrong
