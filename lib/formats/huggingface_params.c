@@ -107,7 +107,7 @@ static size_t count_bias(char *missing, char *present, const txd_checkpoint *che
 {
     size_t layers = txd_param_per_layer(id) ? checkpoint->config.n_layers : 1;
     size_t count = 0;
-    char name[NAME_BYTES];
+    char name[NAME_BYTES] = ""; /* stays so if the family has no such tensor */
 
     for (size_t layer = 0; layer < layers; layer++) {
         bool there = txd_hf_name_of(name, sizeof name, checkpoint, id, (int)layer) &&
