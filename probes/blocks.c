@@ -15,6 +15,19 @@ size_t txd_block_rows(const txd_block *block)
     return rows;
 }
 
+size_t txd_block_heads(const txd_block *block)
+{
+    return block->value.dims[0] * block->value.dims[1];
+}
+
+size_t txd_block_head(const txd_block *block, size_t index)
+{
+    size_t batch = block->start[0] + index / block->value.dims[1];
+    size_t head = block->start[1] + index % block->value.dims[1];
+
+    return batch * block->dims[1] + head;
+}
+
 bool txd_block_is_valid(const txd_block *block, size_t batch, size_t token)
 {
     const txd_inputs *inputs = block->pass->inputs;
@@ -53,19 +66,4 @@ size_t txd_probe_left_out(const txd_dataset_spec *spec, size_t selected, size_t 
         bytes *= side ? (double)((spec->dims[i] + side - 1) / side * side) : 0;
     }
     return (size_t)(bytes * (double)(all - selected) / (double)all);
-}
-
-size_t txd_probe_layer_steps(const txd_probe *probe, const txd_probe_use *use,
-                             const txd_probe_context *context)
-{
-    size_t count = 0;
-
-    for (size_t layer = 0; layer < context->claimed->n_layers; layer++) {
-        char name[TXD_SITE_NAME_BYTES];
-
-        txd_point_name(name, sizeof name, TXD_POINT_ATTN_WEIGHTS, (int)layer);
-        for (size_t step = 0; step < context->steps; step++)
-            count += txd_probe_use_selects(probe, use, name, (int)layer, (int)step);
-    }
-    return count;
 }

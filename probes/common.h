@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the probes share: their descriptors, the sites that a use selects, series of
- * scalars per site, tables of events. For the files of this folder only.
+ * What the probes share: the frame that every one of them lives in, the sites that a
+ * use selects, series of scalars per site, tables of events. For the files of this
+ * folder only.
  */
 #ifndef TXD_PROBES_COMMON_H
 #define TXD_PROBES_COMMON_H
@@ -18,7 +19,19 @@ extern "C" {
 
 #define TXD_SITE_NAME_BYTES 96
 
-typedef txd_status (*txd_probe_add)(void *self, const txd_probe_dataset *dataset);
+/* A dataset of a probe, and what a dry run has to know of it. */
+typedef struct txd_probe_dataset {
+    const char *name; /* point or table */
+    txd_dataset_spec spec;
+    size_t left_out; /* bytes that stay unwritten */
+    size_t names;    /* bytes of the list of site names beside it */
+} txd_probe_dataset;
+
+/* Who hears of the datasets in a dry run. */
+typedef struct txd_probe_listing {
+    txd_status (*add)(void *self, const txd_probe_dataset *dataset);
+    void *self;
+} txd_probe_listing;
 
 /* The sites of one kind that a use selects, in order of execution. */
 typedef struct txd_probe_sites {
@@ -32,23 +45,62 @@ txd_status txd_probe_sites_find(txd_probe_sites *out, txd_arena *arena,
                                 const txd_probe *probe, const txd_probe_use *use,
                                 const txd_probe_context *context, txd_site_kind kind);
 
-/* The number of a site in the list; its count if it is not there. */
-size_t txd_probe_sites_index(const txd_probe_sites *sites, const txd_site *site);
+/* Memory that grows with the blocks. All zero is an empty one. */
+typedef struct txd_room {
+    void *data;
+    size_t bytes;
+    struct txd_room *next;
+} txd_room;
+
+/* A probe that is set up; the first member of its state. Series and tables made in a
+ * frame are written at the end of each step, and all that it owns is freed with it. */
+typedef struct txd_probe_frame {
+    const txd_probe *probe;
+    const txd_probe_use *use; /* all of the probe, chained */
+    const txd_probe_context *context;
+    txd_arena *arena;
+    txd_tap tap;
+    txd_probe_sites sites[2]; /* that the uses select, by their kind */
+    size_t number;            /* of its probe->number.key */
+    bool is_open;             /* a value has begun and not ended */
+    txd_room *rooms;
+    struct txd_series *series;
+    struct txd_table *tables;
+} txd_probe_frame;
+
+/* Sets a probe up; its tap is (*out)->tap. Use and context must outlive it. The caller
+ * owns *out; on failure it is untouched. */
+txd_status txd_probe_create(txd_probe_frame **out, const txd_probe *probe,
+                            const txd_probe_use *use, const txd_probe_context *context);
+void txd_probe_destroy(txd_probe_frame *frame);
+
+/* Makes a dataset, or lists it in a dry run, which leaves *number alone. */
+txd_status txd_probe_make(size_t *number, const txd_probe_frame *frame,
+                          const txd_probe_dataset *dataset);
+
+/* The same for a dataset of attention with an axis for the layers. */
+txd_status txd_probe_make_layers(size_t *number, const txd_probe_frame *frame,
+                                 const txd_dataset_spec *spec);
+
+/* Makes room for `count` elements of `size` bytes, keeping what is there. */
+txd_status txd_probe_reserve(txd_room *room, txd_probe_frame *frame, size_t count,
+                             size_t size);
+
+/* The number of an offered site among the frame's, and its name, which outlives it. */
+size_t txd_probe_row(const txd_probe_frame *frame, const txd_site *site);
+const char *txd_probe_name(const txd_probe_frame *frame, const txd_site *site);
 
 /* True if one of the uses selects all heads and all steps of the site. */
-bool txd_probe_use_is_whole(const txd_probe *probe, const txd_probe_use *use,
-                            const char *name, int layer);
+bool txd_probe_is_whole(const txd_probe_frame *frame, const txd_site *site);
 
-/* The setting `key` of the last use that has it. */
-txd_status txd_probe_use_size(size_t *out, const txd_probe_use *use, const char *key,
-                              size_t low, size_t high);
+/* True if the block's head number `index` (of its batch rows x heads) is selected. */
+bool txd_probe_wants_head(const txd_probe_frame *frame, const txd_block *block,
+                          size_t index);
 
-/* True if the probe can record the site and a use selects it in its step. */
-bool txd_probe_takes_site(const txd_probe *probe, const txd_probe_use *use,
-                          const txd_site *site);
-
-/* "no memory for the probe NAME" */
-txd_status txd_probe_no_memory(const char *name);
+/* Of a block (b, h, ...): how many heads it has in all its batch rows, and which one of
+ * the whole value's its head number `index` is. */
+size_t txd_block_heads(const txd_block *block);
+size_t txd_block_head(const txd_block *block, size_t index);
 
 /* Rows of the block's last axis. */
 size_t txd_block_rows(const txd_block *block);
@@ -68,36 +120,23 @@ void txd_probe_grow(txd_dataset_spec *spec, const txd_probe_context *context, in
  * parts along its leading axes are recorded. */
 size_t txd_probe_left_out(const txd_dataset_spec *spec, size_t selected, size_t all);
 
-/* How many (layer, step) pairs of attention weights the uses select. */
-size_t txd_probe_layer_steps(const txd_probe *probe, const txd_probe_use *use,
-                             const txd_probe_context *context);
-
-/* A (site, field) table of float64 per step, or once: /series/<name>. */
+/* A (site, field) table of float64 per step, or once for parameters: /series/<name>. */
 typedef struct txd_series {
-    txd_recording *recording;
-    txd_probe_sites sites;
+    txd_probe_frame *frame;
+    txd_site_kind kind;
     size_t dataset, fields;
     double *values; /* NaN where nothing was set since the last write */
     bool is_set;
+    struct txd_series *next;
 } txd_series;
 
-typedef struct txd_series_spec {
-    const char *name;   /* "stats" */
-    const char *fields; /* "count,mean" */
-    bool per_step;
-} txd_series_spec;
-
-/* Without sites nothing is made. */
-txd_status txd_series_create(txd_series *out, txd_arena *arena,
-                             const txd_probe_context *context,
-                             const txd_series_spec *spec, const txd_probe_sites *sites);
-/* The fields of a site, to be set; NULL if the site is not in the series. */
+/* `fields` as "count,mean". Without sites nothing is made. */
+txd_status txd_series_create(txd_series *out, txd_probe_frame *frame, const char *name,
+                             const char *fields, txd_site_kind kind);
+/* The fields of an offered site, to be set. */
 double *txd_series_row(txd_series *series, const txd_site *site);
 /* Writes what was set, if anything, and starts afresh. */
 txd_status txd_series_write(txd_series *series, int step);
-txd_status txd_series_plan(const txd_probe_context *context,
-                           const txd_series_spec *spec, const txd_probe_sites *sites,
-                           txd_probe_add add, void *self);
 
 /* "count,mean,..." of stats.def, in `arena`, with `more` after it. */
 const char *txd_series_stat_fields(txd_arena *arena, const char *more);
@@ -119,18 +158,19 @@ typedef struct txd_table_column {
 #define TXD_TABLE_COLUMNS 16
 
 typedef struct txd_table {
+    txd_probe_frame *frame;
     const char *path; /* "events/leaks" */
     const txd_table_column *columns;
-    size_t column_count, rows, capacity;
-    void *data[TXD_TABLE_COLUMNS];
+    size_t column_count, rows, capacity; /* rows: since the last write */
+    txd_room data[TXD_TABLE_COLUMNS];
+    struct txd_table *next;
 } txd_table;
 
-void txd_table_init(txd_table *table, const char *path, const txd_table_column *columns,
-                    size_t count);
-void txd_table_finish(txd_table *table);
+void txd_table_create(txd_table *out, txd_probe_frame *frame, const char *path,
+                      const txd_table_column *columns, size_t count);
 txd_status txd_table_add(txd_table *table, const txd_cell *cells);
 /* Appends all rows to the recording and forgets them. */
-txd_status txd_table_write(txd_table *table, txd_recording *recording);
+txd_status txd_table_write(txd_table *table);
 
 #ifdef __cplusplus
 }

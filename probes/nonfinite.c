@@ -5,14 +5,8 @@
  */
 #include "probes/common.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct nonfinite {
-    txd_arena *arena;
-    const txd_probe_use *use;
-    txd_recording *recording;
-    txd_probe_sites values, params; /* names that outlive the blocks */
+    txd_probe_frame frame;
     txd_table table;
 } nonfinite;
 
@@ -27,18 +21,21 @@ static const txd_table_column columns[] = {
     [ELEMENTS] = {"elements", TXD_CELL_INT},
 };
 
-static bool takes(txd_site_kind kind, txd_point point)
+static unsigned ask(txd_site_kind kind, txd_point point)
 {
-    return kind == TXD_SITE_PARAMETER || txd_point_get(point)->place != TXD_PLACE_INPUT;
-}
-
-static unsigned ask(void *self, const txd_site *site)
-{
-    const nonfinite *state = self;
-
-    if (!txd_probe_takes_site(&txd_probe_nonfinite, state->use, site))
+    if (kind == TXD_SITE_VALUE && txd_point_get(point)->place == TXD_PLACE_INPUT)
         return 0;
     return TXD_ASK_STATS;
+}
+
+/* How many rows there will be, nobody knows; in a healthy model there are none. */
+static txd_status fill(void *self)
+{
+    nonfinite *state = self;
+
+    txd_table_create(&state->table, &state->frame, "events/nonfinite", columns,
+                     sizeof columns / sizeof *columns);
+    return TXD_OK;
 }
 
 /* Where element `index` lies: the batch row, the head, the token and the last axis;
@@ -65,32 +62,18 @@ static void locate(txd_cell *cells, const txd_block *block, size_t index)
     }
 }
 
-static const char *lasting_name(const nonfinite *state, const txd_site *site)
-{
-    const txd_probe_sites *sites =
-        site->kind == TXD_SITE_PARAMETER ? &state->params : &state->values;
-    size_t i = txd_probe_sites_index(sites, site);
-
-    return i < sites->count ? sites->names[i] : NULL;
-}
-
-static txd_status merge(void *self, const txd_block *block, const void *slot)
+static txd_status end(void *self, const txd_block *block)
 {
     nonfinite *state = self;
     const double *stats = block->stats;
-    const char *name;
     txd_cell cells[sizeof columns / sizeof *columns];
 
-    (void)slot;
     if (!stats || stats[TXD_STAT_NONFINITE] <= 0)
-        return TXD_OK;
-    name = lasting_name(state, block->site);
-    if (!name)
         return TXD_OK;
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         cells[i] = (txd_cell){.integer = -1};
     cells[STEP].integer = block->site->step;
-    cells[SITE].text = name;
+    cells[SITE].text = txd_probe_name(&state->frame, block->site);
     cells[LAYER].integer = block->site->layer;
     cells[INDEX].integer = (int64_t)stats[TXD_STAT_FIRST];
     cells[VALUE].real = stats[TXD_STAT_FIRST_VALUE];
@@ -101,77 +84,12 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     return txd_table_add(&state->table, cells);
 }
 
-static txd_status step_end(void *self, const txd_pass *pass)
-{
-    nonfinite *state = self;
-
-    (void)pass;
-    return txd_table_write(&state->table, state->recording);
-}
-
-/* How many rows there will be, nobody knows; in a healthy model there are none. */
-static txd_status plan(const txd_probe_context *context, const txd_probe_use *use,
-                       txd_probe_add add, void *self)
-{
-    (void)context;
-    (void)use;
-    (void)add;
-    (void)self;
-    return TXD_OK;
-}
-
-static void destroy(void *self)
-{
-    nonfinite *state = self;
-
-    if (!state)
-        return;
-    txd_table_finish(&state->table);
-    txd_arena_destroy(state->arena);
-    free(state);
-}
-
-static txd_status fill(nonfinite *state, const txd_probe_context *context)
-{
-    TXD_TRY(txd_arena_create(&state->arena));
-    TXD_TRY(txd_probe_sites_find(&state->values, state->arena, &txd_probe_nonfinite,
-                                 state->use, context, TXD_SITE_VALUE));
-    return txd_probe_sites_find(&state->params, state->arena, &txd_probe_nonfinite,
-                                state->use, context, TXD_SITE_PARAMETER);
-}
-
-static txd_status create(void **out, txd_tap *tap, const txd_probe_context *context,
-                         const txd_probe_use *use)
-{
-    nonfinite *state = calloc(1, sizeof *state);
-    txd_status status;
-
-    if (!state)
-        return txd_probe_no_memory("nonfinite");
-    state->use = use;
-    state->recording = context->recording;
-    txd_table_init(&state->table, "events/nonfinite", columns,
-                   sizeof columns / sizeof *columns);
-    status = fill(state, context);
-    if (status != TXD_OK) {
-        destroy(state);
-        return status;
-    }
-    *tap = (txd_tap){.name = "nonfinite",
-                     .self = state,
-                     .ask = ask,
-                     .merge = merge,
-                     .step_end = step_end};
-    *out = state;
-    return TXD_OK;
-}
-
 const txd_probe txd_probe_nonfinite = {
     .name = "nonfinite",
     .sentence = "where NaN and infinities are, the first of each value and parameter",
     .points = "*",
-    .takes = takes,
-    .plan = plan,
-    .create = create,
-    .destroy = destroy,
+    .ask = ask,
+    .state_bytes = sizeof(nonfinite),
+    .fill = fill,
+    .end = end,
 };

@@ -7,7 +7,6 @@
 #include "probes/common.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char field_names[] = "vectors,mean,std,min,max,l2,nonfinite";
@@ -20,29 +19,32 @@ typedef struct moments {
 } moments;
 
 typedef struct norms {
-    txd_arena *arena;
-    const txd_probe_use *use;
+    txd_probe_frame frame;
     txd_series values, params;
     moments sum; /* of the blocks of one site so far */
 } norms;
 
-static bool takes(txd_site_kind kind, txd_point point)
+static unsigned ask(txd_site_kind kind, txd_point point)
 {
     const char *axes;
 
     if (kind == TXD_SITE_PARAMETER)
-        return true;
+        return TXD_ASK_STATS;
     axes = txd_point_get(point)->axes;
-    return strchr("defmv", axes[strlen(axes) - 1]) != NULL;
+    return strchr("defmv", axes[strlen(axes) - 1]) ? TXD_ASK_VALUE : 0;
 }
 
-static unsigned ask(void *self, const txd_site *site)
+static txd_status fill(void *self)
 {
-    const norms *state = self;
+    norms *state = self;
+    const char *stats = txd_series_stat_fields(state->frame.arena, ",l2");
 
-    if (!txd_probe_takes_site(&txd_probe_norms, state->use, site))
-        return 0;
-    return site->kind == TXD_SITE_PARAMETER ? TXD_ASK_STATS : TXD_ASK_VALUE;
+    if (!stats)
+        return TXD_ERR_MEMORY;
+    TXD_TRY(txd_series_create(&state->values, &state->frame, "norms", field_names,
+                              TXD_SITE_VALUE));
+    return txd_series_create(&state->params, &state->frame, "param", stats,
+                             TXD_SITE_PARAMETER);
 }
 
 /* Squares that overflow or vanish are taken again, scaled by the largest element. */
@@ -149,115 +151,22 @@ static void fill_param(double *row, const double *stats)
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     norms *state = self;
-    double *row;
 
-    if (block->site->kind == TXD_SITE_PARAMETER) {
-        row = block->stats ? txd_series_row(&state->params, block->site) : NULL;
-        if (row)
-            fill_param(row, block->stats);
-        return TXD_OK;
-    }
+    (void)block;
     if (slot)
         join(&state->sum, slot);
-    if (!block->last)
-        return TXD_OK;
-    row = txd_series_row(&state->values, block->site);
-    if (row)
-        fill_row(row, &state->sum);
-    state->sum = (moments){.count = 0};
     return TXD_OK;
 }
 
-static txd_status step_end(void *self, const txd_pass *pass)
+static txd_status end(void *self, const txd_block *block)
 {
     norms *state = self;
 
-    TXD_TRY(txd_series_write(&state->params, 0));
-    return txd_series_write(&state->values, pass->step);
-}
-
-typedef struct layout {
-    txd_series_spec values, params;
-    txd_probe_sites value_sites, param_sites;
-} layout;
-
-static txd_status find(layout *out, txd_arena *arena, const txd_probe_context *context,
-                       const txd_probe_use *use)
-{
-    out->values =
-        (txd_series_spec){.name = "norms", .fields = field_names, .per_step = true};
-    out->params = (txd_series_spec){.name = "param", .per_step = false};
-    out->params.fields = txd_series_stat_fields(arena, ",l2");
-    if (!out->params.fields)
-        return TXD_ERR_MEMORY;
-    TXD_TRY(txd_probe_sites_find(&out->value_sites, arena, &txd_probe_norms, use,
-                                 context, TXD_SITE_VALUE));
-    return txd_probe_sites_find(&out->param_sites, arena, &txd_probe_norms, use,
-                                context, TXD_SITE_PARAMETER);
-}
-
-static txd_status plan(const txd_probe_context *context, const txd_probe_use *use,
-                       txd_probe_add add_one, void *self)
-{
-    txd_arena *arena = NULL;
-    layout found;
-    txd_status status;
-
-    TXD_TRY(txd_arena_create(&arena));
-    status = find(&found, arena, context, use);
-    if (status == TXD_OK)
-        status =
-            txd_series_plan(context, &found.values, &found.value_sites, add_one, self);
-    if (status == TXD_OK)
-        status =
-            txd_series_plan(context, &found.params, &found.param_sites, add_one, self);
-    txd_arena_destroy(arena);
-    return status;
-}
-
-static void destroy(void *self)
-{
-    norms *state = self;
-
-    if (state)
-        txd_arena_destroy(state->arena);
-    free(state);
-}
-
-static txd_status fill(norms *state, const txd_probe_context *context)
-{
-    layout found;
-
-    TXD_TRY(txd_arena_create(&state->arena));
-    TXD_TRY(find(&found, state->arena, context, state->use));
-    TXD_TRY(txd_series_create(&state->values, state->arena, context, &found.values,
-                              &found.value_sites));
-    return txd_series_create(&state->params, state->arena, context, &found.params,
-                             &found.param_sites);
-}
-
-static txd_status create(void **out, txd_tap *tap, const txd_probe_context *context,
-                         const txd_probe_use *use)
-{
-    norms *state = calloc(1, sizeof *state);
-    txd_status status;
-
-    if (!state)
-        return txd_probe_no_memory("norms");
-    state->use = use;
-    status = fill(state, context);
-    if (status != TXD_OK) {
-        destroy(state);
-        return status;
-    }
-    *tap = (txd_tap){.name = "norms",
-                     .self = state,
-                     .ask = ask,
-                     .slot_bytes = sizeof(moments),
-                     .reduce = reduce,
-                     .merge = merge,
-                     .step_end = step_end};
-    *out = state;
+    if (block->site->kind == TXD_SITE_VALUE)
+        fill_row(txd_series_row(&state->values, block->site), &state->sum);
+    else if (block->stats)
+        fill_param(txd_series_row(&state->params, block->site), block->stats);
+    state->sum = (moments){.count = 0};
     return TXD_OK;
 }
 
@@ -265,8 +174,11 @@ const txd_probe txd_probe_norms = {
     .name = "norms",
     .sentence = "L2 norms of embeddings, residuals (per token) and parameters",
     .points = "embed.tok,embed.pos,embed.out,layers.*.resid.*,*.weight,*.bias",
-    .takes = takes,
-    .plan = plan,
-    .create = create,
-    .destroy = destroy,
+    .ask = ask,
+    .state_bytes = sizeof(norms),
+    .fill = fill,
+    .slot_bytes = sizeof(moments),
+    .reduce = reduce,
+    .merge = merge,
+    .end = end,
 };

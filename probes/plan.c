@@ -67,7 +67,6 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
 
 static txd_status add_inputs(listing *list, const txd_probe_context *context)
 {
-    list->probe = "input";
     for (int i = 0; i < TXD_INPUT_PARTS; i++) {
         char path[32];
         txd_probe_dataset dataset = {.name = "input"};
@@ -110,8 +109,11 @@ static txd_status add_all(listing *list, txd_arena *arena,
     TXD_TRY(add_tables(list, context));
     TXD_TRY(txd_probe_parts(&parts, &part_count, arena, uses, count));
     for (size_t i = 0; i < part_count; i++) {
+        txd_probe_frame *frame;
+
         list->probe = parts[i].probe->name;
-        TXD_TRY(parts[i].probe->plan(context, parts[i].first, add_dataset, list));
+        TXD_TRY(txd_probe_create(&frame, parts[i].probe, parts[i].first, context));
+        txd_probe_destroy(frame);
     }
     return TXD_OK;
 }
@@ -121,11 +123,13 @@ txd_status txd_recorder_plan(txd_text *out, txd_recorder_cost *cost,
                              const txd_probe_use *uses, size_t count)
 {
     txd_probe_context dry = *context;
-    listing list = {.out = out};
+    listing list = {.out = out, .probe = "input"};
+    const txd_probe_listing listener = {add_dataset, &list};
     txd_arena *arena = NULL;
     txd_status status;
 
     dry.recording = NULL;
+    dry.listing = &listener;
     list.total = txd_recording_estimate_empty();
     TXD_TRY(txd_arena_create(&arena));
     status = add_all(&list, arena, &dry, uses, count);

@@ -30,37 +30,41 @@ typedef struct txd_probe_context {
     const txd_params *params; /* names and shapes; NULL when they are not recorded */
     txd_dtype dtype;
     size_t batch, length, steps; /* the longest over all steps */
-    txd_recording *recording;    /* NULL in a dry run: only `plan` is called */
+    txd_recording *recording; /* NULL in a dry run, where `listing` is told instead */
+    const struct txd_probe_listing *listing;
 } txd_probe_context;
 
-/* One line of a dry run: a dataset and its cost. */
-typedef struct txd_probe_dataset {
-    const char *name; /* point or table */
-    txd_dataset_spec spec;
-    size_t left_out; /* bytes of tiles that the claimed mask leaves at zero */
-    size_t names;    /* bytes of the list of site names beside it */
-} txd_probe_dataset;
+/* A number that a use may set: `{ probe = "pooled"; cells = 32; }`. */
+typedef struct txd_probe_number {
+    const char *key; /* NULL = none */
+    size_t usual, low, high;
+} txd_probe_number;
 
-typedef struct txd_probe txd_probe;
-
-/* Descriptor, last thing in each probe's file. */
-struct txd_probe {
+/* Descriptor, last thing in each probe's file. The callbacks get the probe's state: a
+ * struct whose first member is a txd_probe_frame (common.h), zeroed. A value is offered
+ * as one block or more; begin, merge and end are called on one thread, and for such
+ * sites alone that a use selects. All but `ask` may be NULL. */
+typedef struct txd_probe {
     const char *name;
     const char *sentence; /* `list probes` */
     const char *points;   /* default globs */
-    /* True if it can record a site of this kind (and, for values, of this point). */
-    bool (*takes)(txd_site_kind kind, txd_point point);
-    bool by_head; /* a use may select heads */
-    /* Lists every dataset that a use would make, calling add for each. */
-    txd_status (*plan)(const txd_probe_context *context, const txd_probe_use *use,
-                       txd_status (*add)(void *self, const txd_probe_dataset *dataset),
-                       void *self);
-    /* Makes state, datasets and tap. On success the state is owned by the caller and
-     * freed by destroy. */
-    txd_status (*create)(void **state, txd_tap *tap, const txd_probe_context *context,
-                         const txd_probe_use *use);
-    void (*destroy)(void *state);
-};
+    /* The bits (TXD_ASK_) wanted at a site of this kind and, for values, this point;
+     * 0: the probe cannot record it. */
+    unsigned (*ask)(txd_site_kind kind, txd_point point);
+    bool by_head;            /* a use may select heads */
+    txd_probe_number number; /* `frame.number` holds it */
+    size_t state_bytes;
+    /* Makes the datasets, or lists them in a dry run. */
+    txd_status (*fill)(void *state);
+    /* Before the first block of a value. */
+    txd_status (*begin)(void *state, const txd_block *block);
+    /* As those of a tap: reduce runs on worker threads and writes only its slot. */
+    size_t slot_bytes; /* `fill` may set frame.tap.slot_bytes instead */
+    void (*reduce)(void *slot, const void *state, const txd_block *block);
+    txd_status (*merge)(void *state, const txd_block *block, const void *slot);
+    /* After the last block of a value; only this one has `stats`. */
+    txd_status (*end)(void *state, const txd_block *block);
+} txd_probe;
 
 /* The i-th probe, NULL past the end; by name, NULL if there is none. */
 const txd_probe *txd_probe_at(size_t i);

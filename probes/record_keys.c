@@ -196,6 +196,24 @@ static txd_status check_key(const txd_setting *setting, const char *key, bool is
     return fail_at(TXD_ERR_CONFIG, setting, key);
 }
 
+/* The number that a probe has is a mistake in the uses of all others. */
+static txd_status check_numbers(const txd_setting *setting, const txd_probe *probe)
+{
+    const txd_probe *other;
+
+    for (size_t i = 0; (other = txd_probe_at(i)); i++) {
+        const txd_probe_number *number = &other->number;
+        size_t value = 0;
+
+        if (!number->key)
+            continue;
+        TXD_TRY(check_key(setting, number->key, other == probe, probe->name));
+        TXD_TRY(
+            txd_setting_size(&value, setting, number->key, number->low, number->high));
+    }
+    return TXD_OK;
+}
+
 static txd_status read_range(txd_range *out, const txd_setting *setting,
                              const char *key, size_t count)
 {
@@ -211,17 +229,13 @@ static txd_status read_use(txd_probe_use *use, txd_arena *arena,
 {
     const txd_config *claimed = context->claimed;
     const txd_probe *probe;
-    size_t number = 0;
 
     use->setting = setting;
     TXD_TRY(txd_setting_string(&use->probe, setting, "probe"));
     TXD_TRY(read_probe(use, setting));
     probe = txd_probe_find(use->probe);
     TXD_TRY(check_key(setting, "heads", probe->by_head, probe->name));
-    TXD_TRY(check_key(setting, "cells", probe == &txd_probe_pooled, probe->name));
-    TXD_TRY(check_key(setting, "limit", probe == &txd_probe_leaks, probe->name));
-    TXD_TRY(txd_setting_size(&number, setting, "cells", 1, 256));
-    TXD_TRY(txd_setting_size(&number, setting, "limit", 1, 10000000));
+    TXD_TRY(check_numbers(setting, probe));
     TXD_TRY(read_range(&use->layers, setting, "layers", claimed->n_layers));
     TXD_TRY(read_range(&use->heads, setting, "heads", claimed->n_heads));
     TXD_TRY(read_range(&use->steps, setting, "steps", context->steps));

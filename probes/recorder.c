@@ -14,19 +14,13 @@
 
 #include "probes/parts.h"
 
-typedef struct member {
-    const txd_probe *probe;
-    void *state;
-    txd_tap tap;
-} member;
-
 struct txd_recorder {
     txd_recording *recording;
     txd_arena *arena;
     txd_probe_context context;
-    member *members;
-    size_t member_count;
-    txd_tap **taps;
+    txd_probe_frame **probes;
+    txd_tap **taps; /* theirs */
+    size_t probe_count;
     size_t inputs[TXD_INPUT_PARTS];
     int32_t *scratch; /* (b, t): labels, calls */
     char *lines_path; /* PATH.jsonl */
@@ -83,27 +77,24 @@ static txd_status make_inputs(txd_recorder *recorder)
     return recorder->scratch ? TXD_OK : TXD_ERR_MEMORY;
 }
 
-static txd_status make_members(txd_recorder *recorder, const txd_probe_use *uses,
-                               size_t count)
+static txd_status make_probes(txd_recorder *recorder, const txd_probe_use *uses,
+                              size_t count)
 {
     txd_probe_part *parts;
     size_t part_count;
 
     TXD_TRY(txd_probe_parts(&parts, &part_count, recorder->arena, uses, count));
-    recorder->members =
-        txd_arena_alloc(recorder->arena, part_count, sizeof *recorder->members);
+    recorder->probes =
+        txd_arena_alloc(recorder->arena, part_count, sizeof *recorder->probes);
     recorder->taps =
         txd_arena_alloc(recorder->arena, part_count, sizeof *recorder->taps);
-    if (!recorder->members || !recorder->taps)
+    if (!recorder->probes || !recorder->taps)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < part_count; i++) {
-        member *one = &recorder->members[i];
-
-        one->probe = parts[i].probe;
-        TXD_TRY(one->probe->create(&one->state, &one->tap, &recorder->context,
-                                   parts[i].first));
-        recorder->taps[i] = &one->tap;
-        recorder->member_count++;
+        TXD_TRY(txd_probe_create(&recorder->probes[i], parts[i].probe, parts[i].first,
+                                 &recorder->context));
+        recorder->taps[i] = &recorder->probes[i]->tap;
+        recorder->probe_count++;
     }
     return TXD_OK;
 }
@@ -121,7 +112,7 @@ static txd_status fill(txd_recorder *recorder, const char *path,
     snprintf(recorder->lines_path, bytes, "%s.jsonl", path);
     TXD_TRY(write_meta(recorder->recording, info, &recorder->context, uses, count));
     TXD_TRY(make_inputs(recorder));
-    return make_members(recorder, uses, count);
+    return make_probes(recorder, uses, count);
 }
 
 /* Everything but the recording, which ends in more than one way. */
@@ -129,8 +120,8 @@ static txd_status release(txd_recorder *recorder)
 {
     txd_status status = TXD_OK;
 
-    for (size_t i = 0; i < recorder->member_count; i++)
-        recorder->members[i].probe->destroy(recorder->members[i].state);
+    for (size_t i = 0; i < recorder->probe_count; i++)
+        txd_probe_destroy(recorder->probes[i]);
     if (recorder->lines && fclose(recorder->lines) != 0)
         status = txd_fail(TXD_ERR_IO, "%s: %s", recorder->lines_path, strerror(errno));
     txd_arena_destroy(recorder->arena);
@@ -166,7 +157,7 @@ txd_status txd_recorder_create(txd_recorder **out, const char *path, bool force,
 
 txd_tap *const *txd_recorder_taps(const txd_recorder *recorder, size_t *count)
 {
-    *count = recorder->member_count;
+    *count = recorder->probe_count;
     return recorder->taps;
 }
 

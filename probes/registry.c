@@ -53,36 +53,19 @@ bool txd_probe_use_selects_head(const txd_probe *probe, const txd_probe_use *use
     return false;
 }
 
-bool txd_probe_use_is_whole(const txd_probe *probe, const txd_probe_use *use,
-                            const char *name, int layer)
+bool txd_probe_is_whole(const txd_probe_frame *frame, const txd_site *site)
 {
-    for (; use; use = use->next)
-        if (selects(probe, use, name, layer) && use->heads.count == 0 &&
-            use->steps.count == 0)
+    for (const txd_probe_use *use = frame->use; use; use = use->next)
+        if (selects(frame->probe, use, site->name, site->layer) &&
+            use->heads.count == 0 && use->steps.count == 0)
             return true;
     return false;
 }
 
-txd_status txd_probe_use_size(size_t *out, const txd_probe_use *use, const char *key,
-                              size_t low, size_t high)
+bool txd_probe_wants_head(const txd_probe_frame *frame, const txd_block *block,
+                          size_t index)
 {
-    for (; use; use = use->next)
-        if (use->setting)
-            TXD_TRY(txd_setting_size(out, use->setting, key, low, high));
-    return TXD_OK;
-}
+    size_t head = block->start[1] + index % block->value.dims[1];
 
-bool txd_probe_takes_site(const txd_probe *probe, const txd_probe_use *use,
-                          const txd_site *site)
-{
-    /* Parameters are offered once, before any step. */
-    int step = site->kind == TXD_SITE_PARAMETER ? -1 : site->step;
-
-    return probe->takes(site->kind, site->point) &&
-           txd_probe_use_selects(probe, use, site->name, site->layer, step);
-}
-
-txd_status txd_probe_no_memory(const char *name)
-{
-    return txd_fail(TXD_ERR_MEMORY, "no memory for the probe %s", name);
+    return txd_probe_use_selects_head(frame->probe, frame->use, block->site, head);
 }

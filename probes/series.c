@@ -20,90 +20,91 @@ static size_t count_fields(const char *fields)
 
 static void clear(txd_series *series)
 {
-    for (size_t i = 0; i < series->sites.count * series->fields; i++)
+    size_t count = series->frame->sites[series->kind].count * series->fields;
+
+    for (size_t i = 0; i < count; i++)
         series->values[i] = NAN;
     series->is_set = false;
 }
 
-static txd_dataset_spec describe(char path[64], const txd_probe_context *context,
-                                 const txd_series_spec *spec,
-                                 const txd_probe_sites *sites)
+static txd_dataset_spec describe(const char *path, const txd_series *series,
+                                 const char *fields)
 {
-    snprintf(path, 64, "series/%s", spec->name);
+    bool per_step = series->kind == TXD_SITE_VALUE;
+
     return (txd_dataset_spec){
         .path = path,
-        .axes = spec->per_step ? "sxy" : "xy",
+        .axes = per_step ? "sxy" : "xy",
         .point = "",
         .unit = "",
         .dtype = TXD_F64,
-        .per_step = spec->per_step,
+        .per_step = per_step,
         .rank = 2,
-        .dims = {sites->count, count_fields(spec->fields)},
-        .steps = spec->per_step ? context->steps : 1,
-        .fields = spec->fields,
+        .dims = {series->frame->sites[series->kind].count, series->fields},
+        .steps = per_step ? series->frame->context->steps : 1,
+        .fields = fields,
     };
 }
 
-txd_status txd_series_create(txd_series *out, txd_arena *arena,
-                             const txd_probe_context *context,
-                             const txd_series_spec *spec, const txd_probe_sites *sites)
+/* The dataset, and the names of its rows beside it. */
+static txd_status make(txd_series *series, const char *name, const char *fields)
 {
-    txd_series series = {.recording = context->recording, .sites = *sites};
+    const txd_probe_sites *sites = &series->frame->sites[series->kind];
+    txd_recording *recording = series->frame->context->recording;
     char path[64], names[64];
-    txd_dataset_spec dataset = describe(path, context, spec, sites);
+    txd_probe_dataset dataset = {.name = path};
 
-    series.fields = dataset.dims[1];
+    snprintf(path, sizeof path, "series/%s", name);
+    snprintf(names, sizeof names, "series/%s_sites", name);
+    dataset.spec = describe(path, series, fields);
+    for (size_t i = 0; i < sites->count; i++)
+        dataset.names += strlen(sites->names[i]) + 1;
+    TXD_TRY(txd_probe_make(&series->dataset, series->frame, &dataset));
+    return recording
+               ? txd_recording_strings(recording, names, sites->names, sites->count)
+               : TXD_OK;
+}
+
+txd_status txd_series_create(txd_series *out, txd_probe_frame *frame, const char *name,
+                             const char *fields, txd_site_kind kind)
+{
+    size_t count = frame->sites[kind].count;
+    txd_series series = {.frame = frame,
+                         .kind = kind,
+                         .fields = count_fields(fields),
+                         .next = frame->series};
+
+    if (count == 0)
+        return TXD_OK;
     series.values =
-        txd_arena_alloc(arena, sites->count * series.fields, sizeof(double));
+        txd_arena_alloc(frame->arena, count * series.fields, sizeof(double));
     if (!series.values)
         return TXD_ERR_MEMORY;
     clear(&series);
-    if (sites->count > 0) {
-        snprintf(names, sizeof names, "series/%s_sites", spec->name);
-        TXD_TRY(txd_recording_dataset(series.recording, &series.dataset, &dataset));
-        TXD_TRY(
-            txd_recording_strings(series.recording, names, sites->names, sites->count));
-    }
+    TXD_TRY(make(&series, name, fields));
     *out = series;
+    frame->series = out;
     return TXD_OK;
 }
 
 double *txd_series_row(txd_series *series, const txd_site *site)
 {
-    size_t row = txd_probe_sites_index(&series->sites, site);
-
-    if (row == series->sites.count)
-        return NULL;
     series->is_set = true;
-    return series->values + row * series->fields;
+    return series->values + txd_probe_row(series->frame, site) * series->fields;
 }
 
 txd_status txd_series_write(txd_series *series, int step)
 {
     const size_t start[2] = {0, 0};
-    const size_t count[2] = {series->sites.count, series->fields};
+    const size_t count[2] = {series->frame->sites[series->kind].count, series->fields};
 
     if (!series->is_set)
         return TXD_OK;
-    TXD_TRY(txd_recording_write(series->recording, series->dataset, (size_t)step, start,
-                                count, series->values, TXD_F64));
+    TXD_TRY(txd_recording_write(series->frame->context->recording, series->dataset,
+                                series->kind == TXD_SITE_VALUE ? (size_t)step : 0,
+                                start, count, series->values, TXD_F64));
     clear(series);
     return TXD_OK;
-}
-
-txd_status txd_series_plan(const txd_probe_context *context,
-                           const txd_series_spec *spec, const txd_probe_sites *sites,
-                           txd_probe_add add, void *self)
-{
-    char path[64];
-    txd_probe_dataset dataset = {.name = path};
-
-    if (sites->count == 0)
-        return TXD_OK;
-    dataset.spec = describe(path, context, spec, sites);
-    for (size_t i = 0; i < sites->count; i++)
-        dataset.names += strlen(sites->names[i]) + 1;
-    return add(self, &dataset);
 }
 
 const char *txd_series_stat_fields(txd_arena *arena, const char *more)

@@ -48,7 +48,7 @@ txd_status txd_probe_sites_find(txd_probe_sites *out, txd_arena *arena,
         txd_site site = {.kind = kind};
         const char *name = candidate(&site, text, context, i);
 
-        if (!probe->takes(kind, site.point) ||
+        if (!probe->ask(kind, site.point) ||
             !txd_probe_use_selects(probe, use, name, site.layer, -1))
             continue;
         site.name = txd_arena_string(arena, name);
@@ -70,8 +70,9 @@ static bool is_same(const txd_site *a, const txd_site *b)
     return strcmp(a->name, b->name) == 0;
 }
 
-size_t txd_probe_sites_index(const txd_probe_sites *sites, const txd_site *site)
+size_t txd_probe_row(const txd_probe_frame *frame, const txd_site *site)
 {
+    const txd_probe_sites *sites = &frame->sites[site->kind];
     size_t low = 0, high = sites->count;
 
     /* Sites come by rising number; a search by it finds the place at once. */
@@ -90,4 +91,9 @@ size_t txd_probe_sites_index(const txd_probe_sites *sites, const txd_site *site)
         if (is_same(&sites->list[i], site))
             return i;
     return sites->count;
+}
+
+const char *txd_probe_name(const txd_probe_frame *frame, const txd_site *site)
+{
+    return frame->sites[site->kind].names[txd_probe_row(frame, site)];
 }

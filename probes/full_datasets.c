@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How the probe `full` lays values out in a recording, and what that will cost: the
+ * tiles of attention weights that stay zero under the claimed mask cost nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "probes/full.h"
+
+#define MOST_CHUNKS 1000 /* per dataset: docs/recording.md */
+
+static bool grows(char axis)
+{
+    return axis == 't' || axis == 'q' || axis == 'k';
+}
+
+/* True if the mask hides all keys of a tile from all its queries (unpadded input). */
+static bool is_hidden(const txd_layer_config *layer, const size_t query[2],
+                      const size_t key[2])
+{
+    if (layer->causal && key[0] >= query[1])
+        return true;
+    if (layer->window == 0)
+        return false;
+    return query[0] + 1 >= key[1] + layer->window ||
+           key[0] + 1 >= query[1] + layer->window;
+}
+
+/* Bytes of the tiles of one head that stay unwritten. The file has at most
+ * MOST_CHUNKS chunks per step, so tiles of large matrices are wider. */
+static size_t hidden_bytes(const txd_probe_context *context,
+                           const txd_layer_config *layer)
+{
+    size_t n = context->length, count = 0;
+    size_t heads = context->batch * context->claimed->n_heads;
+    size_t rows = n < TXD_FULL_TILE ? n : TXD_FULL_TILE, columns = rows;
+
+    while (heads * ((n + rows - 1) / rows) * ((n + columns - 1) / columns) >
+               MOST_CHUNKS &&
+           rows < n) {
+        size_t *side = columns < n ? &columns : &rows;
+
+        *side = 2 * *side < n ? 2 * *side : n;
+    }
+    for (size_t q = 0; q < n; q += rows) {
+        for (size_t k = 0; k < n; k += columns) {
+            const size_t query[2] = {q, q + rows < n ? q + rows : n};
+            const size_t key[2] = {k, k + columns < n ? k + columns : n};
+
+            count += is_hidden(layer, query, key);
+        }
+    }
+    return count * rows * columns * txd_dtype_bytes(context->dtype);
+}
+
+bool txd_full_wants(const txd_probe_frame *frame, const txd_site *site, size_t head)
+{
+    const txd_config *claimed = frame->context->claimed;
+    char axis = txd_point_get(site->point)->axes[1];
+    size_t group = axis == 'g' ? claimed->n_heads / claimed->n_kv_heads : 1;
+
+    if (axis != 'g' && axis != 'h')
+        return txd_probe_use_selects(frame->probe, frame->use, site->name, site->layer,
+                                     site->step);
+    for (size_t i = 0; i < group; i++)
+        if (txd_probe_use_selects_head(frame->probe, frame->use, site,
+                                       head * group + i))
+            return true;
+    return false;
+}
+
+/* How many (step, head) pairs are recorded, of how many. */
+static size_t count_parts(size_t *all, const txd_probe_frame *frame, txd_site site)
+{
+    const txd_config *config = frame->context->claimed;
+    char axis = txd_point_get(site.point)->axes[1];
+    size_t heads = axis == 'h' ? config->n_heads : axis == 'g' ? config->n_kv_heads : 1;
+    size_t steps = frame->context->steps, count = 0;
+
+    for (site.step = 0; (size_t)site.step < steps; site.step++)
+        for (size_t head = 0; head < heads; head++)
+            count += txd_full_wants(frame, &site, head);
+    *all = steps * heads;
+    return count;
+}
+
+static size_t left_out(const txd_probe_frame *frame, const txd_site *site,
+                       const txd_dataset_spec *spec)
+{
+    const txd_probe_context *context = frame->context;
+    size_t selected, all;
+
+    if (spec->fill_zero)
+        return hidden_bytes(context, &context->claimed->layers[site->layer]) *
+               context->batch * context->claimed->n_heads * context->steps;
+    if (txd_probe_is_whole(frame, site))
+        return 0;
+    selected = count_parts(&all, frame, *site);
+    return txd_probe_left_out(spec, selected, all);
+}
+
+/* "layers.3.attn.weights" becomes "value/layers/3/attn/weights/full". */
+txd_status txd_full_make(size_t *number, const txd_probe_frame *frame,
+                         const txd_site *site)
+{
+    const txd_probe_context *context = frame->context;
+    const txd_point_info *info = txd_point_get(site->point);
+    char path[TXD_SITE_NAME_BYTES + 16], axes[16];
+    txd_probe_dataset dataset = {.name = site->name};
+    txd_dataset_spec *spec = &dataset.spec;
+
+    snprintf(path, sizeof path, "value/%s/full", site->name);
+    for (char *dot = path; (dot = strchr(dot, '.'));)
+        *dot = '/';
+    snprintf(axes, sizeof axes, "s%s", info->axes);
+    *spec = (txd_dataset_spec){.path = path,
+                               .axes = axes,
+                               .point = site->name,
+                               .unit = "",
+                               .per_step = true,
+                               .steps = context->steps};
+    spec->dtype = info->place == TXD_PLACE_INPUT ? TXD_I32 : context->dtype;
+    spec->fill_zero =
+        site->point == TXD_POINT_ATTN_WEIGHTS && txd_probe_is_whole(frame, site);
+    spec->rank = txd_point_dims(spec->dims, context->claimed, site->point,
+                                context->batch, context->length);
+    for (int i = 0; i < spec->rank; i++)
+        if (grows(info->axes[i]))
+            txd_probe_grow(spec, context, i, spec->dims[i]);
+    if (!context->recording)
+        dataset.left_out = left_out(frame, site, spec);
+    return txd_probe_make(number, frame, &dataset);
+}
