@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads configuration and inputs back from a recording. Nothing here is required: a
- * dump of another program may have weights alone, and is drawn all the same, without
- * a blank half and with places for labels.
+ * dump of another program may have weights alone, and is drawn all the same, by the
+ * mask of its configuration and with places for labels.
  */
 #include "viz/claim.h"
 
 #include <string.h>
 
 #include "viz/script.h"
+
+#define MAX_TOKENS ((size_t)1 << 26)
 
 /* Shape of the recorded tokens: (s, b, t). */
 static bool find_inputs(size_t *entry, txd_trace_info *info, const txd_trace *recording,
@@ -43,16 +45,31 @@ static void read_pieces(txd_claim *claim, size_t step)
         claim->pieces = strings + step * plane;
 }
 
-static txd_status read_inputs(txd_claim *claim, size_t step)
+/* {steps, batch rows, tokens}. */
+static txd_status find_shape(size_t out[3], txd_claim *claim)
 {
-    txd_inputs *inputs = &claim->inputs;
     txd_trace_info info;
     size_t entry;
 
-    if (!find_inputs(&entry, &info, claim->recording, "input/tokens") ||
-        info.dims[0] <= step || info.dims[1] == 0 || info.dims[2] == 0)
+    claim->has_tokens = find_inputs(&entry, &info, claim->recording, "input/tokens");
+    if (!claim->has_tokens)
+        return txd_replay_shape(out, claim->recording);
+    memcpy(out, info.dims, 3 * sizeof *out);
+    return TXD_OK;
+}
+
+static txd_status read_inputs(txd_claim *claim, size_t step)
+{
+    txd_inputs *inputs = &claim->inputs;
+    size_t shape[3], cells;
+
+    TXD_TRY(find_shape(shape, claim));
+    if (shape[0] <= step || shape[1] == 0 || shape[2] == 0 ||
+        txd_size_mul(&cells, shape[1], shape[2]) != TXD_OK || cells > MAX_TOKENS) {
+        claim->has_tokens = false;
         return TXD_OK;
-    TXD_TRY(txd_inputs_make(inputs, claim->arena, info.dims[1], info.dims[2]));
+    }
+    TXD_TRY(txd_inputs_make(inputs, claim->arena, shape[1], shape[2]));
     TXD_TRY(read_plane(inputs->tokens, claim, step, "input/tokens"));
     TXD_TRY(read_plane(inputs->valid, claim, step, "input/valid"));
     TXD_TRY(read_plane(inputs->document, claim, step, "input/document"));
@@ -181,7 +198,7 @@ void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t
     } else if (claim->pieces && claim->pieces[at] && *claim->pieces[at]) {
         txd_text_add(out, " ");
         add_piece(out, claim->pieces[at]);
-    } else {
+    } else if (claim->has_tokens) {
         txd_text_addf(out, " #%d", (int)claim->inputs.tokens[at]);
     }
 }

@@ -17,8 +17,9 @@ typedef struct txd_claim {
     const txd_trace *recording;
     bool configured; /* `config` was recorded and could be read */
     txd_config config;
-    bool has_inputs;           /* tokens of the step were recorded */
-    txd_inputs inputs;         /* of the step; what was not recorded has its default */
+    bool has_tokens;   /* tokens of the step were recorded */
+    bool has_inputs;   /* the shape of the inputs is known, by them or by the values */
+    txd_inputs inputs; /* of the step; what was not recorded has its default */
     const char *const *pieces; /* (b, t) of the step; NULL = not recorded */
     size_t length_q, length_k; /* of the step; 0 = not recorded */
 } txd_claim;

@@ -88,7 +88,8 @@ txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *cl
 {
     txd_text text;
 
-    if (axis->count > TXD_MAP_LABELS || axis->cells != axis->count)
+    if (axis->count > TXD_MAP_LABELS || axis->cells != axis->count ||
+        !claim->has_tokens)
         return TXD_OK;
     axis->labels = txd_arena_alloc(arena, axis->count, sizeof *axis->labels);
     if (!axis->labels)

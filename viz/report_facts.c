@@ -35,7 +35,7 @@ static void add_summary(txd_report *report)
     txd_text_addf(&report->page, "<p class=\"summary %s\">", class);
     if (verdicts->law_count == 0)
         txd_text_add(&report->page, "This recording carries no verdicts: it was made "
-                                    "without checks");
+                                    "without checks. txdiag check judges it");
     else if (failed)
         txd_text_addf(&report->page, "%zu of %zu laws broken", failed,
                       verdicts->law_count);
@@ -77,7 +77,7 @@ static void add_input(txd_report *report)
     txd_text text;
     size_t entry;
 
-    if (!report->claim.has_inputs ||
+    if (!report->claim.has_tokens ||
         txd_trace_find(report->recording, &entry, "input/tokens") != TXD_OK ||
         txd_trace_get(report->recording, &info, entry) != TXD_OK)
         return;

@@ -253,36 +253,6 @@ static txd_status take_stats(txd_replay *replay)
     return TXD_OK;
 }
 
-/* Without recorded tokens the values themselves say how long the batch is. */
-static txd_status guess_shape(txd_replay *replay)
-{
-    size_t count = txd_trace_count(replay->trace);
-
-    for (size_t i = 0; i < count; i++) {
-        txd_trace_info info;
-        const char *axes;
-        txd_point point;
-        int layer;
-
-        TXD_TRY(txd_trace_get(replay->trace, &info, i));
-        if (txd_point_parse(&point, &layer, info.name) != TXD_OK)
-            continue;
-        axes = txd_point_get(point)->axes;
-        if (info.rank != (int)strlen(axes) + 1)
-            continue;
-        replay->steps = info.dims[0] > replay->steps ? info.dims[0] : replay->steps;
-        for (int axis = 0; axes[axis]; axis++) {
-            size_t dim = info.dims[axis + 1];
-
-            if (axes[axis] == 'b' && dim > replay->batch)
-                replay->batch = dim;
-            if (strchr("tqk", axes[axis]) && dim > replay->length)
-                replay->length = dim;
-        }
-    }
-    return TXD_OK;
-}
-
 static txd_status take_shape(txd_replay *replay)
 {
     const size_t parts[] = {replay->positions, replay->valid, replay->document};
@@ -290,7 +260,12 @@ static txd_status take_shape(txd_replay *replay)
     size_t cells;
 
     if (replay->tokens == TXD_REPLAY_NONE) {
-        TXD_TRY(guess_shape(replay));
+        size_t shape[3];
+
+        TXD_TRY(txd_replay_shape(shape, replay->trace));
+        replay->steps = shape[0];
+        replay->batch = shape[1];
+        replay->length = shape[2];
     } else {
         TXD_TRY(txd_trace_get(replay->trace, &info, replay->tokens));
         if (info.rank != 3)
@@ -312,6 +287,37 @@ static txd_status take_shape(txd_replay *replay)
         cells > MAX_TOKENS)
         return txd_fail(TXD_ERR_LIMIT, "%zu steps of %zu x %zu tokens: too large",
                         replay->steps, replay->batch, replay->length);
+    return TXD_OK;
+}
+
+txd_status txd_replay_shape(size_t out[3], const txd_trace *recording)
+{
+    size_t count = txd_trace_count(recording);
+
+    memset(out, 0, 3 * sizeof *out);
+    for (size_t i = 0; i < count; i++) {
+        txd_trace_info info;
+        const char *axes;
+        txd_point point;
+        size_t *largest;
+        int layer;
+
+        TXD_TRY(txd_trace_get(recording, &info, i));
+        if (txd_point_parse(&point, &layer, info.name) != TXD_OK)
+            continue;
+        axes = txd_point_get(point)->axes;
+        if (info.rank != (int)strlen(axes) + 1)
+            continue;
+        if (info.dims[0] > out[0])
+            out[0] = info.dims[0];
+        for (int axis = 0; axes[axis]; axis++) {
+            if (axes[axis] != 'b' && !strchr("tqk", axes[axis]))
+                continue;
+            largest = axes[axis] == 'b' ? &out[1] : &out[2];
+            if (info.dims[axis + 1] > *largest)
+                *largest = info.dims[axis + 1];
+        }
+    }
     return TXD_OK;
 }
 

@@ -9,7 +9,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import SOURCE, exits, finish, holds, ok, write  # noqa: E402
+from program import (SOURCE, exits, finish, holds, ok, read, skip,  # noqa: E402
+                     txdiag, write)
 
 import numpy  # noqa: E402
 
@@ -43,4 +44,12 @@ weights[1, 2, 3, 4, 6] = 1e-3
 scope["write"]("leaky.h5", weights)
 bad = exits(1, "a leak in it is found", "check", "leaky.h5")
 holds("with its place", bad.out, "FAIL causality", "layers.1.attn.weights")
+drawn = txdiag("plot", "leaky.h5", "layers.1.attn.weights", "--head", "3", "--batch",
+               "2", "-o", "leaky.svg")
+if "gnuplot" in drawn.err:
+    skip("the leak is marked in the picture", "no gnuplot")
+else:
+    words = " ".join(re.sub("<[^>]*>", " ", read("leaky.svg").decode()).split())
+    holds("the leak is marked in the picture", words,
+          "1 hidden cell that is not 0", "hidden by the claimed mask (causal)")
 finish()

@@ -164,6 +164,7 @@ START_TEST(a_recording_without_verdicts_is_not_called_healthy)
     (void)txd_report_html(recording.trace, "some.h5", folder);
     page = read_page(folder);
     ck_assert_ptr_nonnull(strstr(page, "carries no verdicts"));
+    ck_assert_ptr_nonnull(strstr(page, "txdiag check judges it"));
     ck_assert_ptr_nonnull(strstr(page, "No attention weights were recorded"));
     ck_assert_uint_eq(count_of(page, "class=\"summary pass\""), 0);
     free(page);
