@@ -163,6 +163,13 @@ static bool ends_with(const char *text, const char *ending)
     return length >= tail && strcmp(text + length - tail, ending) == 0;
 }
 
+/* The length of the header in 8 bytes, the last of them 0, then the header. A cfg that
+ * begins with "model : {" has its bracket there, too. */
+static bool is_safetensors(const unsigned char *head, size_t count)
+{
+    return count > 8 && head[7] == 0 && head[8] == '{';
+}
+
 static txd_status info_file(info_job *job)
 {
     unsigned char head[16] = {0};
@@ -179,7 +186,7 @@ static txd_status info_file(info_job *job)
         return info_recording(job);
     if (memcmp(head, "\x93NUMPY", 6) == 0 || ends_with(job->path, ".npy"))
         return info_npy(job);
-    if (ends_with(job->path, ".safetensors") || (count > 8 && head[8] == '{'))
+    if (ends_with(job->path, ".safetensors") || is_safetensors(head, count))
         return info_safetensors(job);
     if (memchr(head, 0, count))
         return txd_fail(TXD_ERR_FORMAT,

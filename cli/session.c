@@ -6,11 +6,27 @@
 #include "cli/session.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/keys.h"
 #include "cli/output.h"
 
 #define DEFAULT_BACKEND "cpu32"
+
+/* A folder of a model is what people try first: the message shows what it needs. */
+static txd_status load(txd_session *session)
+{
+    txd_status status = txd_cfg_load(&session->root, session->arena, session->path);
+    struct stat about;
+
+    if (status == TXD_OK || stat(session->path, &about) != 0 || !S_ISDIR(about.st_mode))
+        return status;
+    return txd_fail(TXD_ERR_CONFIG,
+                    "%s: expected a MODEL.cfg, found a folder. For the model in it "
+                    "write a file: model : { from = \"%s\"; }; input : { random : { "
+                    "length = 64; }; };",
+                    session->path, session->path);
+}
 
 static txd_status read_settings(txd_session *session, const txd_options *options)
 {
@@ -19,7 +35,7 @@ static txd_status read_settings(txd_session *session, const txd_options *options
     int64_t seed = 1;
     size_t at = 0;
 
-    TXD_TRY(txd_cfg_load(&session->root, session->arena, session->path));
+    TXD_TRY(load(session));
     while ((assignment = txd_options_next(options, "set", &at)))
         TXD_TRY(txd_cfg_set(session->root, session->arena, assignment));
     TXD_TRY(txd_keys_all(&tables, session->arena));

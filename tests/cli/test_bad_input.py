@@ -186,6 +186,8 @@ for arguments, parts in (
         (("report", "kept.h5"), ("-o",)),
         (("report", "kept.h5", "-o", "notes.txt"), ("notes.txt",)),
         (("explain", "causalty"), ("nearest: causality",)),
+        (("run", "."), ("expected a MODEL.cfg, found a folder", 'from = "."', "input")),
+        (("check", "."), ("expected a MODEL.cfg, found a folder",)),
         (("list", "fault"), ("nearest: faults",)),
         (("run", "nowhere.cfg"), ("nowhere.cfg",)),
         (("run", "good.cfg", "--set", "model.d_modle=3"), ("--set", "d_model")),

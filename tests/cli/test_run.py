@@ -172,6 +172,10 @@ info = json.loads(exits(0, "info of a cfg", "info", LEAK, "--json").out)
 holds("says everything resolved", info["config"], "head_dim = 8")
 holds("and the faults", info["faults"], "mask_off_by_one")
 exits(0, "info as text", "info", "leak.h5")
+write("short.cfg", 'model : { vocab = 9; d_model = 8; n_heads = 2; n_layers = 1; '
+      'max_seq_len = 8; }; input : { tokens = [1]; };')
+holds("a cfg of one line is no safetensors file",
+      exits(0, "info of a cfg of one line", "info", "short.cfg").out, "head_dim = 4")
 
 # --- dry run
 before = set(os.listdir("."))
