@@ -52,7 +52,9 @@ static void add_block(txd_text *out, const char *title, const char *body)
 static void add_key(txd_text *out, const txd_key *key)
 {
     txd_text_addf(out, "  %s (%s", key->path, key->type);
-    if (key->fallback && *key->fallback)
+    if (key->fallback && strcmp(key->fallback, "required") == 0)
+        txd_text_add(out, ", required");
+    else if (key->fallback && *key->fallback)
         txd_text_addf(out, ", default %s", key->fallback);
     if (key->unit && *key->unit && strcmp(key->unit, "1") != 0)
         txd_text_addf(out, ", in %s", key->unit);
@@ -203,18 +205,34 @@ static bool explain_row(txd_text *out, const char *name)
     return false;
 }
 
+/* "mask" holds "mask.causal", "record" holds "record[].probe". */
+static bool is_within(const char *path, const char *group)
+{
+    size_t length = strlen(group);
+
+    return strncmp(path, group, length) == 0 &&
+           (path[length] == '.' || path[length] == '[');
+}
+
+/* A key, or a group with all its keys. */
 static bool explain_key(txd_text *out, const char *name, const txd_key *const *tables)
 {
+    bool found = false;
     const txd_key *key;
 
     for (; *tables; tables++)
-        for (key = *tables; key->path; key++)
-            if (strcmp(key->path, name) == 0) {
-                txd_text_addf(out, "%s is a key of model.cfg.\n\n", name);
-                add_key(out, key);
-                return true;
-            }
-    return false;
+        for (key = *tables; key->path; key++) {
+            bool itself = strcmp(key->path, name) == 0;
+
+            if (!itself && !is_within(key->path, name))
+                continue;
+            if (!found)
+                txd_text_addf(out, "%s is a %s of model.cfg.\n\n", name,
+                              itself ? "key" : "group");
+            add_key(out, key);
+            found = true;
+        }
+    return found;
 }
 
 static void add_name(const char **names, size_t *count, const char *name)
@@ -289,7 +307,8 @@ const txd_command txd_command_explain = {
         "  txdiag explain causality\n"
         "  txdiag explain mask_off_by_one\n"
         "  txdiag explain attn.weights\n"
-        "  txdiag explain mask.window",
+        "  txdiag explain mask.window\n"
+        "  txdiag explain record",
     .exits = "  0  explained\n"
              "  2  there is no such name; the nearest is suggested\n",
     .least = 1,

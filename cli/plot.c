@@ -99,9 +99,9 @@ static const txd_option options[] = {
 const txd_command txd_command_plot = {
     .name = "plot",
     .sentence = "draw one site of a recording",
-    .usage =
-        "REC.h5 SITE [--layer N] [--head N] [--step N] [--query RANGE]\n"
-        "                   [--key RANGE] [--scale linear|log] -o FILE.png|svg|pdf",
+    .usage = "REC.h5 SITE [--layer N] [--head N] [--step N] [--batch N]\n"
+             "                   [--query RANGE] [--key RANGE] [--scale linear|log]\n"
+             "                   -o FILE.png|svg|pdf",
     .help =
         "Draws the values at a site: one head as a matrix of queries (rows, the first\n"
         "on top) and keys, or all layers and heads side by side. The half that the\n"

@@ -175,9 +175,10 @@ static txd_status note_marks(mosaic *m)
 
     if (leaks->total != 0) {
         snprintf(line, sizeof line,
-                 "Marked in this colour: %zu hidden %s(s), %s%s; largest %.3g in layer "
+                 "Marked in this colour: %zu hidden %s%s, %s%s; largest %.3g in layer "
                  "%d, head %zu, %s %zu, %s %zu",
-                 leaks->total, m->panels->leaks_by_row ? "cell" : unit, m->map->loud,
+                 leaks->total, m->panels->leaks_by_row ? "cell" : unit,
+                 leaks->total == 1 ? "" : "s", m->map->loud,
                  m->panels->leaks_by_row ? ", the largest of each query" : "",
                  leaks->worst, m->leak_layer, m->leak_head,
                  exact ? "query" : "pooled query", leaks->row,
@@ -187,9 +188,10 @@ static txd_status note_marks(mosaic *m)
     if (nonfinite->total == 0)
         return TXD_OK;
     snprintf(line, sizeof line,
-             "Marked in this colour: %zu %s(s), NaN or infinite; first in layer "
-             "%d, head %zu",
-             nonfinite->total, unit, m->nonfinite_layer, m->nonfinite_head);
+             "Marked in this colour: %zu %s%s, NaN or infinite; first in layer %d, "
+             "head %zu",
+             nonfinite->total, unit, nonfinite->total == 1 ? "" : "s",
+             m->nonfinite_layer, m->nonfinite_head);
     return txd_map_note(m->map, false, TXD_COLOUR_NONFINITE, line);
 }
 

@@ -130,21 +130,39 @@ static txd_status list_names(name_list *list, txd_arena *arena,
     return TXD_OK;
 }
 
+/* "layers.*.attn.scores": a point that could have been recorded. */
+static bool is_point(const char *general)
+{
+    char name[TXD_SITE_BYTES];
+    txd_point point;
+    int layer;
+
+    txd_site_of_layer(name, general, 0);
+    return txd_point_parse(&point, &layer, name) == TXD_OK;
+}
+
 static void describe(txd_text *out, const name_list *list, const char *site)
 {
     char general[TXD_SITE_BYTES];
+    bool known;
     const char *near;
 
     generalise(general, site);
-    near = txd_nearest(general, list->pointers, list->count);
-    if (near && strcmp(near, general) != 0)
+    known = is_point(general);
+    near = known ? NULL : txd_nearest(general, list->pointers, list->count);
+    if (known)
+        txd_text_addf(out,
+                      "; to record it, in model.cfg: record = ( { probe = \"full\"; "
+                      "points = \"%s\"; } );",
+                      general);
+    else if (near && strcmp(near, general) != 0)
         txd_text_addf(out, "; did you mean %s?", near);
     else
         txd_text_add(out, ".");
     txd_text_add(out, list->count ? " Recorded: " : " Nothing in it can be drawn");
     for (size_t i = 0; i < list->count && out->length < 1200; i++)
         txd_text_addf(out, "%s%s", i ? ", " : "", list->pointers[i]);
-    if (list->count)
+    if (list->count && !known)
         txd_text_add(out, ". More is recorded by `record` in model.cfg");
 }
 

@@ -196,6 +196,21 @@ bool txd_range_has(const txd_range *range, size_t index)
     return false;
 }
 
+/* "d_model" is the tail of "model.d_model". */
+static const char *find_tail(const char *word, const char *const *known, size_t count)
+{
+    size_t length = strlen(word);
+
+    for (size_t i = 0; i < count && length != 0; i++) {
+        size_t other = strlen(known[i]);
+
+        if (other > length && known[i][other - length - 1] == '.' &&
+            strcmp(known[i] + other - length, word) == 0)
+            return known[i];
+    }
+    return NULL;
+}
+
 const char *txd_nearest(const char *word, const char *const *known, size_t count)
 {
     const char *nearest = NULL;
@@ -219,5 +234,5 @@ const char *txd_nearest(const char *word, const char *const *known, size_t count
             limit = apart - 1; /* the first of equally near words stays */
         }
     }
-    return nearest;
+    return nearest ? nearest : find_tail(word, known, count);
 }

@@ -77,8 +77,8 @@ static txd_status range_fits(const txd_fault_use *use, const txd_range *range,
     for (int i = 0; i < range->count; i++)
         if (range->parts[i].begin >= count)
             return txd_fail(TXD_ERR_INAPPLICABLE,
-                            "fault %s: %s %zu is not there: this run has %s 0 to %zu",
-                            use->name, what, range->parts[i].begin, what, count - 1);
+                            "fault %s: %s %zu is not there: the last is %zu", use->name,
+                            what, range->parts[i].begin, count - 1);
     return TXD_OK;
 }
 

@@ -131,6 +131,17 @@ START_TEST(the_nearest_word_is_a_typing_mistake_away_or_none)
 }
 END_TEST
 
+START_TEST(the_last_part_of_a_name_leads_to_the_whole)
+{
+    const char *const known[] = {"layers.*.attn.weights", "model.d_model"};
+
+    ck_assert_str_eq(txd_nearest("attn.weights", known, 2), "layers.*.attn.weights");
+    ck_assert_str_eq(txd_nearest("d_model", known, 2), "model.d_model");
+    ck_assert_ptr_null(txd_nearest("odel", known, 2));
+    ck_assert_ptr_null(txd_nearest("", known, 2));
+}
+END_TEST
+
 START_TEST(a_word_without_end_has_no_nearest)
 {
     static char word[5000];
@@ -148,4 +159,4 @@ TEST_MAIN(a_star_matches_any_characters_dots_included,
           every_accepted_form_of_a_range_selects_what_it_says,
           what_is_no_range_is_refused_with_the_accepted_forms,
           the_nearest_word_is_a_typing_mistake_away_or_none,
-          a_word_without_end_has_no_nearest)
+          the_last_part_of_a_name_leads_to_the_whole, a_word_without_end_has_no_nearest)

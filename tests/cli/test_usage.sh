@@ -80,6 +80,11 @@ exits 0 "explain takes a column of the row statistics" "$txdiag" explain entropy
 says "entropy"
 exits 2 "a name that is none gets the nearest" "$txdiag" explain causalty
 complains "nearest: causality"
+exits 2 "the tail of a key leads to the key" "$txdiag" explain d_model
+complains "nearest: model.d_model"
+exits 0 "explain takes a group of keys" "$txdiag" explain record
+says "record is a group of model.cfg."
+says "record[].probe (string, required)"
 
 exits 0 "list faults says which can act in a model" \
     "$txdiag" list faults "$TXD_SOURCE/examples/mini.cfg"

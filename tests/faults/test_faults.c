@@ -240,7 +240,7 @@ START_TEST(what_cannot_act_is_refused_with_the_reason)
     refused(CFG("score_scale = 1.0;"), "faults = ( { name = \"scale_missing\"; } );",
             no, "scale");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = 3; } );", no,
-            "layer 0 to 2");
+            "the last is 2");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; heads = \"2,4\"; } );", no,
             "head 4");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; queries = 6; } );", no,

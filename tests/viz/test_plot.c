@@ -67,6 +67,8 @@ START_TEST(what_is_not_recorded_is_refused_with_the_choices)
                   "1 more: choose --layer (0 to 2) or --head (0 to 3)");
     check_refused(&recording, ask("pooled/max", -1, -1), TXD_ERR_CONFIG,
                   "2 more: choose --layer (0 to 2) and --head (0 to 3)");
+    check_refused(&recording, ask("layers.2.attn.scores", -1, -1), TXD_ERR_CONFIG,
+                  "points = \"layers.*.attn.scores\"; } );");
     check_refused(&recording, ask("", -1, -1), TXD_ERR_CONFIG, "Recorded:");
     request = ask("layers.1.attn.weights", -1, 0);
     request.step = 5;
