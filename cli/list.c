@@ -125,6 +125,20 @@ static const char about_keys[] =
     "commas.\n"
     "\n"
     "This page is made by `txdiag list keys --markdown`.\n"
+    "\n"
+    "## Presets\n"
+    "\n"
+    "What `model.preset` stands for; `txdiag info MODEL.cfg` prints everything "
+    "resolved.\n"
+    "All have norms before each branch and a final norm.\n"
+    "\n"
+    "| preset | norm | positions | MLP | q, k, v | biases | output head |\n"
+    "| --- | --- | --- | --- | --- | --- | --- |\n"
+    "| `mini` | rmsnorm, eps 2^-23 | learned | gelu | fused | none | its own |\n"
+    "| `gpt2` | layernorm, eps 1e-5 | learned | gelu_tanh | fused | all | the token "
+    "embedding |\n"
+    "| `llama` | rmsnorm, eps 1e-5 | rotary | silu, gated | separate | none | its own "
+    "|\n"
     "\n";
 
 static txd_status print_keys(txd_text *text, bool markdown)

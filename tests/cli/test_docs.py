@@ -27,6 +27,33 @@ for key in re.findall(r"^\| `([^`]+)`", made, re.M):
         continue
     exits(0, f"{key} is explained", "explain", key)
 
+# The table of presets is what `info` resolves.
+PRESETS = {
+    "mini | rmsnorm, eps 2^-23 | learned | gelu | fused | none | its own":
+        ("rmsnorm", "1.1920928955078125e-07", "learned", "gelu", "false", "fused",
+         "false", "false"),
+    "gpt2 | layernorm, eps 1e-5 | learned | gelu_tanh | fused | all | the token "
+    "embedding":
+        ("layernorm", "1e-05", "learned", "gelu_tanh", "false", "fused", "true",
+         "true"),
+    "llama | rmsnorm, eps 1e-5 | rotary | silu, gated | separate | none | its own":
+        ("rmsnorm", "1e-05", "rotary", "silu", "true", "separate", "false", "false"),
+}
+KEYS = ("norm", "norm_eps", "positions", "activation", "gated", "qkv", "qkv_bias",
+        "tie_embeddings")
+for row, values in PRESETS.items():
+    preset = row.split(" ", maxsplit=1)[0]
+    holds(f"docs/model.cfg.md has the preset {preset}", made,
+          "| `" + row.replace(" |", "` |", 1) + " |")
+    with open("preset.cfg", "w", encoding="utf-8") as out:
+        out.write(f'model : {{ preset = "{preset}"; vocab = 9; d_model = 8; '
+                  "n_heads = 2; n_layers = 1; max_seq_len = 8; }; "
+                  "input : { tokens = [1]; };\n")
+    resolved = exits(0, f"the preset {preset} is resolved", "info", "preset.cfg").out
+    holds(f"the preset {preset} is what its row says", resolved.replace('"', ""),
+          "norm_placement = pre;", "final_norm = true;",
+          *(f" {key} = {value};" for key, value in zip(KEYS, values)))
+
 # --- examples
 exits(0, "examples/mini.cfg is healthy", "check", SOURCE + "/examples/mini.cfg")
 exits(1, "examples/mini-leak.cfg is not", "check", SOURCE + "/examples/mini-leak.cfg")
@@ -38,8 +65,9 @@ if MODELS and os.path.isdir(beside):
 else:
     skip("the examples of trained models", "no model data")
 
-# --- README: in a block ```console, a line `$ command` is run; what follows it, up to a
-# line `...`, must be the first lines that it prints. `# exit N` states its status.
+# --- README, block by block: ```python is run. In ```console a line `$ command` is run;
+# the lines that follow it, but for `...`, must be among those that it prints.
+# `# exit N` states its status.
 readme = text_of("README.md")
 os.symlink(SOURCE + "/examples", "examples")
 os.makedirs("path/to")
@@ -48,9 +76,15 @@ if checkpoint:
     os.symlink(checkpoint, "path/to/model")
 environment = {**os.environ, "PATH": os.path.dirname(PROGRAM) + ":" +
                os.environ["PATH"]}
-blocks = re.findall(r"```console\n(.*?)```", readme, re.S)
-ok("README.md shows commands", len(blocks) > 3)
-for block in blocks:
+blocks = re.findall(r"```(console|python)\n(.*?)```", readme, re.S)
+ok("README.md shows commands and Python", len(blocks) > 5)
+for language, block in blocks:
+    if language == "python":
+        done = subprocess.run([sys.executable, "-c", block], text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        ok(f"README: Python: {block.splitlines()[3]}", done.returncode == 0,
+           done.stdout)
+        continue
     for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
         command, _, remark = command.partition("  # exit ")
         if "path/to" in command and not checkpoint:
