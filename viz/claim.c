@@ -164,7 +164,7 @@ void txd_claim_words(txd_text *out, const txd_claim *claim, int layer, size_t ba
     if (masks->window != 0)
         txd_text_addf(out, "window %zu, ", masks->window);
     if (varies(claim->inputs.valid + row, length, 1))
-        txd_text_add(out, "padding, ");
+        txd_text_add(out, "padding, whose own rows are not judged, ");
     if (varies(claim->inputs.document + row, length, claim->inputs.document[row]))
         txd_text_add(out, "documents, ");
     if (out->length >= before + 2)

@@ -35,6 +35,11 @@ exits(0, "all layers and heads", "plot", "m.h5", "layers.*.attn.weights", "-o",
 exits(0, "SVG", "plot", "m.h5", "layers.0.attn.weights", "--head", "1", "-o",
       "head.svg")
 holds("it is one", read("head.svg").decode(), "<svg", "</svg>")
+exits(0, "a row with padding", "plot", "m.h5", "layers.0.attn.weights", "--head", "1",
+      "--batch", "1", "-o", "padded.svg")
+words = " ".join(re.sub("<[^>]*>", " ", read("padded.svg").decode()).split())
+holds("it says why the rows of padding are neither blank nor marked", words,
+      "causal, padding, whose own rows are not judged")
 result = exits(0, "a report", "report", "m.h5", "-o", "page")
 equal("stdout says where it is", result.out, "page/index.html\n")
 page = read("page/index.html").decode()
