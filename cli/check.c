@@ -25,14 +25,15 @@ static void note_status(check_report *report, int status)
     report->counts[status <= 2 ? status : 3]++;
 }
 
-/* A broken law outranks a file that could not be judged. */
+/* A broken law outranks a file that could not be judged, and that one in which nothing
+ * was evaluated: what holds in one file says nothing of another. */
 static int total_status(const check_report *report)
 {
     if (report->counts[1])
         return TXD_EXIT_BROKEN_LAW;
     if (report->counts[2])
         return TXD_EXIT_NO_ANSWER;
-    return report->counts[0] ? TXD_EXIT_HELD : TXD_EXIT_NOTHING_EVALUATED;
+    return report->counts[3] ? TXD_EXIT_NOTHING_EVALUATED : TXD_EXIT_HELD;
 }
 
 static void add_results(check_report *report, const char *source,
@@ -270,7 +271,7 @@ const txd_command txd_command_check = {
     .exits = "  0   every evaluated law held in every file\n"
              "  1   a law is broken\n"
              "  2   a file could not be judged, and no law is broken in the others\n"
-             "  77  no law could be evaluated\n",
+             "  77  in some file no law could be evaluated, and the others held\n",
     .options = options,
     .least = 1,
     .most = -1,

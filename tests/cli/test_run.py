@@ -116,6 +116,8 @@ holds("the skip is explained", bare.out, "residual_sum", "not recorded")
 # --- several files
 exits(1, "one broken file of two", "check", "mini.h5", "leak.h5")
 exits(2, "one unreadable file of two", "check", "mini.h5", "missing.h5")
+exits(77, "one file of two in which nothing can be evaluated", "check", "mini.h5",
+      "bare.h5", "--only", "residual_sum,score_scale,padding")
 both = exits(1, "a broken law outranks an unreadable file", "check", "missing.h5",
              "leak.h5", "--format", "json")
 report = json.loads(both.out)
