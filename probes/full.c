@@ -83,14 +83,28 @@ static txd_status write_columns(full *state, const piece *matrix, size_t from,
     return write_piece(state, &part);
 }
 
+/* Zeros that are not stored are there all the same: the dataset reaches their end. */
+static txd_status reach(const full *state, const piece *matrix, size_t keys)
+{
+    piece end = *matrix;
+
+    for (int axis = 0; axis < matrix->rank; axis++) {
+        end.start[axis] += matrix->count[axis];
+        end.count[axis] = 0;
+    }
+    end.start[matrix->rank - 1] = keys;
+    return write_piece(state, &end);
+}
+
 /* Writes the runs of tiles that hold any bit, tile edges being those of the file. */
-static txd_status write_sparse(full *state, const piece *matrix)
+static txd_status write_sparse(full *state, const piece *matrix, size_t keys)
 {
     int last = matrix->rank - 1;
     size_t rows = matrix->count[last - 1], columns = matrix->count[last];
     size_t first = matrix->start[last], run = 0;
     bool in_run = false;
 
+    TXD_TRY(reach(state, matrix, keys));
     for (size_t from = 0, to; from < columns; from = to) {
         bool empty = true;
 
@@ -133,7 +147,7 @@ static txd_status write_weights(full *state, const piece *matrix, bool zero_fill
     size_t first = matrix->start[last], end = first + matrix->count[last];
 
     if (zero_fill)
-        return write_sparse(state, matrix);
+        return write_sparse(state, matrix, keys);
     if (first < end)
         TXD_TRY(write_piece(state, matrix));
     TXD_TRY(write_zeros(state, matrix, 0, first));

@@ -257,6 +257,39 @@ START_TEST(a_dataset_is_no_longer_than_its_data)
 }
 END_TEST
 
+/* Nothing of such a step is stored, but it is there: a law that judged it in the pass
+ * must find it in the file. */
+START_TEST(a_step_whose_weights_are_all_zero_is_recorded_as_zeros)
+{
+    const char *path = test_file("full.h5");
+    fake_pass fake;
+    txd_recorder *recorder;
+    txd_trace *trace;
+    size_t dims[TXD_MAX_RANK];
+    double *values;
+
+    fake_make(&fake, ONE_HEAD, 1, 5);
+    recorder = fake_record(&fake, path, "record = ({probe = \"full\";});", 2);
+    for (int step = 0; step < 2; step++) {
+        fake_fill(&fake, 1, step == 0 ? 3 : 5, 0, 5);
+        if (step == 1)
+            memset(fake_value(&fake, TXD_POINT_ATTN_WEIGHTS, 0), 0,
+                   25 * sizeof(double));
+        fake_step(&fake, recorder, step);
+    }
+    trace = fake_finish(recorder, path);
+    values = fake_read(trace, "layers.0.attn.weights", dims);
+    ck_assert_uint_eq(dims[0], 2);
+    ck_assert_uint_eq(dims[3], 5);
+    ck_assert_uint_eq(dims[4], 5);
+    for (size_t i = 0; i < 25; i++)
+        ck_assert_double_eq(values[25 + i], 0);
+    free(values);
+    txd_trace_destroy(trace);
+    fake_free(&fake);
+}
+END_TEST
+
 START_TEST(steps_that_are_not_selected_stay_nan)
 {
     const char *path = test_file("full.h5");
@@ -316,5 +349,6 @@ TEST_MAIN(every_point_is_recorded_as_it_was_read, dtype_and_axes_are_those_of_th
           heads_that_are_not_selected_stay_nan,
           a_kv_head_is_recorded_if_a_selected_query_head_reads_it,
           steps_of_different_lengths_share_a_dataset,
-          a_dataset_is_no_longer_than_its_data, steps_that_are_not_selected_stay_nan,
-          overlapping_uses_fill_one_dataset)
+          a_dataset_is_no_longer_than_its_data,
+          a_step_whose_weights_are_all_zero_is_recorded_as_zeros,
+          steps_that_are_not_selected_stay_nan, overlapping_uses_fill_one_dataset)
