@@ -188,8 +188,10 @@ void txd_session_print(txd_text *out, const txd_session *session)
     const txd_setting *child;
     size_t i, count = 0;
 
-    txd_text_addf(out, "version = 1;\nseed = %llu;\n",
-                  (unsigned long long)session->seed);
+    /* libconfig's suffix of an integer of more than 32 bits. */
+    txd_text_addf(out, "version = 1;\nseed = %llu%s;\n",
+                  (unsigned long long)session->seed,
+                  session->seed > INT32_MAX ? "L" : "");
     txd_config_print(out, &session->claimed);
     for (child = session->root->child; child; child = child->next) {
         for (i = 0; i < sizeof left_out / sizeof *left_out; i++)
