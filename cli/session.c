@@ -101,6 +101,7 @@ static txd_status open_checkpoint(txd_session *session)
  * act on it (padding may begin late). */
 static txd_status plant_faults(txd_session *session)
 {
+    const char *first = NULL; /* why not on the first step, which people have in mind */
     txd_status status;
     size_t step = 0;
 
@@ -114,7 +115,11 @@ static txd_status plant_faults(txd_session *session)
             return TXD_OK;
         status = txd_plan_create(&session->plan, &session->claimed, &session->inputs,
                                  session->faults, session->fault_count);
+        if (status == TXD_ERR_INAPPLICABLE && !first)
+            first = txd_arena_string(session->arena, txd_message());
     } while (status == TXD_ERR_INAPPLICABLE && ++step < session->steps && step < 64);
+    if (status == TXD_ERR_INAPPLICABLE && first)
+        return txd_fail(status, "%s", first);
     if (status == TXD_OK)
         session->actual = txd_plan_config(session->plan);
     return status;

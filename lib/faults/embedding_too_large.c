@@ -17,6 +17,26 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_edit(plan, edit, use);
 }
 
+/* A sinusoidal table has the size that it has: tokens drown it from a size of 7 on,
+ * which fresh ones do not reach by any strength that would be called a mistake. */
+static const char *inapplicable(const txd_config *config, const txd_inputs *inputs)
+{
+    (void)inputs;
+    return config->positions == TXD_POSITIONS_LEARNED
+               ? NULL
+               : "needs learned positions: others have a size of their own, or are not "
+                 "added to the token embeddings";
+}
+
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    (void)config;
+    (void)inputs;
+    return use->strength == 1 ? "a strength of 1 leaves the embeddings as they are"
+                              : NULL;
+}
+
 const txd_fault txd_fault_embedding_too_large = {
     .name = "embedding_too_large",
     .sentence = "token embeddings are strength (100) times too large",
@@ -25,6 +45,7 @@ const txd_fault txd_fault_embedding_too_large = {
                "right: normal_(embedding.weight, std=0.02)",
     .selectors = TXD_FAULT_STRENGTH,
     .strength = 100,
-    .inapplicable = txd_fault_needs_added_positions,
+    .inapplicable = inapplicable,
+    .idle = idle,
     .plant = plant,
 };

@@ -22,6 +22,10 @@ struct txd_fault {
     double strength;      /* the default, where the fault has a strength */
     /* Why it cannot act here, or NULL; `inputs` may be NULL. */
     const char *(*inapplicable)(const txd_config *config, const txd_inputs *inputs);
+    /* Why it changes nothing in what `use` selects, or NULL; needs the inputs. NULL:
+     * it changes something wherever it applies. */
+    const char *(*idle)(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use);
     /* Puts it into the plan. `use` and its strength are complete. */
     txd_status (*plant)(txd_plan *plan, const txd_fault_use *use);
 };
@@ -30,18 +34,23 @@ struct txd_fault {
 const char *txd_fault_needs_causal(const txd_config *config, const txd_inputs *inputs);
 const char *txd_fault_needs_mask(const txd_config *config, const txd_inputs *inputs);
 const char *txd_fault_needs_padding(const txd_config *config, const txd_inputs *inputs);
-const char *txd_fault_needs_added_positions(const txd_config *config,
-                                            const txd_inputs *inputs);
 
-/* True if any layer of the configuration is causal; if any token is padding. */
+/* True if any layer of the configuration is causal; if any token is padding; if any
+ * row has tokens of several documents. */
 bool txd_config_has_causal(const txd_config *config);
 bool txd_inputs_have_padding(const txd_inputs *inputs);
+bool txd_inputs_have_documents(const txd_inputs *inputs);
 
 /* Replaces the rule "query sees key" in the selected layers, heads, queries and batch
  * rows. `keys` is the sequence length, `seen` what the rule said so far. */
 typedef bool (*txd_sight)(const txd_mask_view *mask, size_t query, size_t key,
                           size_t keys, bool seen);
 txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight sight);
+
+/* True if the rule changes the weights of a real query in what `use` selects: queries
+ * that are padding themselves are not judged by anybody. */
+bool txd_sight_changes(const txd_config *config, const txd_inputs *inputs,
+                       const txd_fault_use *use, txd_sight sight);
 
 /* Adds an override of one layer; `self` must live in plan->arena. */
 txd_status txd_plan_override(txd_plan *plan, int layer,

@@ -28,6 +28,15 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, use->queries.count > 0 ? none : none_for_last);
 }
 
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    return txd_sight_changes(config, inputs, use,
+                             use->queries.count > 0 ? none : none_for_last)
+               ? NULL
+               : "the queries are padding, or have one key alone";
+}
+
 const txd_fault txd_fault_fully_masked_row = {
     .name = "fully_masked_row",
     .sentence = "a query (the last, unless queries says which) sees no key at all",
@@ -37,5 +46,6 @@ const txd_fault txd_fault_fully_masked_row = {
         "right: keep the diagonal open, or define what an empty row gives",
     .selectors =
         TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
+    .idle = idle,
     .plant = plant,
 };

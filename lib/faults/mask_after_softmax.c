@@ -81,6 +81,14 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_tap(plan, &tap);
 }
 
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    return txd_sight_changes(config, inputs, use, sight)
+               ? NULL
+               : "no real query has a hidden key";
+}
+
 const txd_fault txd_fault_mask_after_softmax = {
     .name = "mask_after_softmax",
     .sentence =
@@ -91,5 +99,6 @@ const txd_fault txd_fault_mask_after_softmax = {
     .selectors =
         TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
     .inapplicable = txd_fault_needs_mask,
+    .idle = idle,
     .plant = plant,
 };

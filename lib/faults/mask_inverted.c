@@ -20,6 +20,14 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, sight);
 }
 
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    return txd_sight_changes(config, inputs, use, sight)
+               ? NULL
+               : "the queries are padding, or have one key alone";
+}
+
 const txd_fault txd_fault_mask_inverted = {
     .name = "mask_inverted",
     .sentence = "the mask's polarity is mistaken: seen keys are hidden and hidden seen",
@@ -30,5 +38,6 @@ const txd_fault txd_fault_mask_inverted = {
     .selectors =
         TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
     .inapplicable = txd_fault_needs_mask,
+    .idle = idle,
     .plant = plant,
 };

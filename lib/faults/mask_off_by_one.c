@@ -19,6 +19,14 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, sight);
 }
 
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    return txd_sight_changes(config, inputs, use, sight)
+               ? NULL
+               : "no real query has a next key that the causal mask hides";
+}
+
 const txd_fault txd_fault_mask_off_by_one = {
     .name = "mask_off_by_one",
     .sentence = "the causal mask begins one key late: query q also sees key q + 1",
@@ -29,5 +37,6 @@ const txd_fault txd_fault_mask_off_by_one = {
     .selectors =
         TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
     .inapplicable = txd_fault_needs_causal,
+    .idle = idle,
     .plant = plant,
 };

@@ -20,6 +20,14 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, sight);
 }
 
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    return txd_sight_changes(config, inputs, use, sight)
+               ? NULL
+               : "no real query has padding beside it";
+}
+
 const txd_fault txd_fault_padding_ignored = {
     .name = "padding_ignored",
     .sentence = "the padding mask is not applied: real tokens attend to padding",
@@ -29,5 +37,6 @@ const txd_fault txd_fault_padding_ignored = {
     .selectors =
         TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
     .inapplicable = txd_fault_needs_padding,
+    .idle = idle,
     .plant = plant,
 };

@@ -95,7 +95,13 @@ static txd_status fits(const txd_fault *fault, const txd_fault_use *use,
     if (inputs == NULL)
         return TXD_OK;
     TXD_TRY(range_fits(use, &use->queries, "query", inputs->length));
-    return range_fits(use, &use->batch, "batch row", inputs->batch);
+    TXD_TRY(range_fits(use, &use->batch, "batch row", inputs->batch));
+    reason = fault->idle == NULL ? NULL : fault->idle(config, inputs, use);
+    if (reason == NULL)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_INAPPLICABLE,
+                    "fault %s changes nothing in what it selects: %s", use->name,
+                    reason);
 }
 
 static txd_status plant(txd_plan *plan, const txd_config *claimed,

@@ -26,6 +26,15 @@ static const char *inapplicable(const txd_config *config, const txd_inputs *inpu
                  "shrink";
 }
 
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    (void)config;
+    (void)inputs;
+    return use->strength == 1 ? "a strength of 1 leaves the embeddings as they are"
+                              : NULL;
+}
+
 const txd_fault txd_fault_position_too_small = {
     .name = "position_too_small",
     .sentence = "learned position embeddings are strength (0.001) times as large",
@@ -35,5 +44,6 @@ const txd_fault txd_fault_position_too_small = {
     .selectors = TXD_FAULT_STRENGTH,
     .strength = 0.001,
     .inapplicable = inapplicable,
+    .idle = idle,
     .plant = plant,
 };

@@ -113,7 +113,14 @@ static txd_status read_use(txd_fault_use *use, const txd_setting *entry)
     TXD_TRY(read_range(&use->heads, entry, "heads"));
     TXD_TRY(read_range(&use->queries, entry, "queries"));
     TXD_TRY(read_range(&use->batch, entry, "batch"));
-    return txd_setting_real(&use->strength, entry, "strength", -1e30, 1e30);
+    TXD_TRY(txd_setting_real(&use->strength, entry, "strength", -1e30, 1e30));
+    if (txd_setting_find(entry, "strength") != NULL && use->strength == 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "%s: a strength of 0 is none; without it the fault has its own "
+                        "(txdiag list faults)",
+                        txd_setting_place(place, sizeof place,
+                                          txd_setting_find(entry, "strength")));
+    return TXD_OK;
 }
 
 txd_status txd_faults_read(txd_fault_use **out, size_t *count, txd_arena *arena,

@@ -78,6 +78,14 @@ bool txd_inputs_have_padding(const txd_inputs *inputs)
     return false;
 }
 
+bool txd_inputs_have_documents(const txd_inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
+        if (inputs->document[i] != inputs->document[i - i % inputs->length])
+            return true;
+    return false;
+}
+
 const char *txd_fault_needs_causal(const txd_config *config, const txd_inputs *inputs)
 {
     if (!txd_config_has_causal(config))
@@ -93,11 +101,10 @@ const char *txd_fault_needs_mask(const txd_config *config, const txd_inputs *inp
 
     for (size_t l = 0; l < config->n_layers; l++)
         masked = masked || config->layers[l].window != 0;
-    if (!masked && (inputs == NULL || !txd_inputs_have_padding(inputs)))
-        return "needs a mask: causal, a window, or padded input";
-    if (inputs != NULL && inputs->length < 2)
-        return "needs at least two tokens: one alone has nothing to hide";
-    return NULL;
+    if (masked || (inputs != NULL && (txd_inputs_have_padding(inputs) ||
+                                      txd_inputs_have_documents(inputs))))
+        return NULL;
+    return "needs a mask: causal, a window, documents, or padded input";
 }
 
 const char *txd_fault_needs_padding(const txd_config *config, const txd_inputs *inputs)
@@ -106,15 +113,4 @@ const char *txd_fault_needs_padding(const txd_config *config, const txd_inputs *
     if (inputs != NULL && !txd_inputs_have_padding(inputs))
         return "needs padded input: rows of unequal length";
     return NULL;
-}
-
-const char *txd_fault_needs_added_positions(const txd_config *config,
-                                            const txd_inputs *inputs)
-{
-    (void)inputs;
-    if (config->positions == TXD_POSITIONS_LEARNED ||
-        config->positions == TXD_POSITIONS_SINUSOIDAL)
-        return NULL;
-    return "needs positions that are added to the embeddings (learned or sinusoidal): "
-           "nothing else drowns in large ones before the first norm";
 }

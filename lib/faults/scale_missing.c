@@ -21,6 +21,16 @@ static const char *inapplicable(const txd_config *config, const txd_inputs *inpu
     return "needs a score scale other than 1";
 }
 
+static const char *idle(const txd_config *config, const txd_inputs *inputs,
+                        const txd_fault_use *use)
+{
+    (void)inputs;
+    for (size_t l = 0; l < config->n_layers; l++)
+        if (txd_range_has(&use->layers, l) && config->layers[l].score_scale != 1)
+            return NULL;
+    return "the score scale is 1 already";
+}
+
 const txd_fault txd_fault_scale_missing = {
     .name = "scale_missing",
     .sentence = "the scores are not divided by sqrt(head_dim)",
@@ -29,5 +39,6 @@ const txd_fault txd_fault_scale_missing = {
                "right: scores = q @ k.T / sqrt(head_dim)",
     .selectors = TXD_FAULT_LAYERS,
     .inapplicable = inapplicable,
+    .idle = idle,
     .plant = plant,
 };

@@ -3,6 +3,8 @@
  * How most mask faults act: an override of the operation that says which query sees
  * which key, in chosen heads, queries and batch rows of chosen layers.
  */
+#include <math.h>
+
 #include "faults/fault.h"
 
 struct state {
@@ -62,4 +64,45 @@ txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight si
         TXD_TRY(txd_plan_override(plan, (int)l, install, state));
     }
     return TXD_OK;
+}
+
+static bool changes_row(const txd_mask_view *mask, size_t query, size_t keys,
+                        txd_sight sight)
+{
+    for (size_t k = 0; k < keys; k++) {
+        bool seen = txd_mask_hides(mask, query, k) == TXD_SEEN;
+
+        if (sight(mask, query, k, keys, seen) != seen)
+            return true;
+    }
+    return false;
+}
+
+static bool changes_layer(const txd_layer_config *layer, const txd_inputs *inputs,
+                          const txd_fault_use *use, txd_sight sight)
+{
+    size_t keys = inputs->length;
+
+    /* The softmax of one finite score is 1, whatever the score. */
+    if (keys == 1 && isfinite(layer->fill))
+        return false;
+    for (size_t b = 0; b < inputs->batch; b++) {
+        txd_mask_view mask = txd_mask_of(layer, inputs, b);
+
+        for (size_t q = 0; txd_range_has(&use->batch, b) && q < keys; q++)
+            if (mask.key_valid[q] && txd_range_has(&use->queries, q) &&
+                changes_row(&mask, q, keys, sight))
+                return true;
+    }
+    return false;
+}
+
+bool txd_sight_changes(const txd_config *config, const txd_inputs *inputs,
+                       const txd_fault_use *use, txd_sight sight)
+{
+    for (size_t l = 0; l < config->n_layers; l++)
+        if (txd_range_has(&use->layers, l) &&
+            changes_layer(&config->layers[l], inputs, use, sight))
+            return true;
+    return false;
 }

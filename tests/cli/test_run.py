@@ -81,6 +81,17 @@ for fault in ("",) + FAULTS:
         equal("and gives the same verdicts live", verdicts_of(live),
               stored_verdicts("f.h5"))
 
+# --- what a recording says of itself reads back
+exits(0, "a seed of 63 bits", "run", MINI, "-o", "seed.h5", "--set",
+      "seed=9223372036854775807L")
+exits(0, "its recording can be judged", "check", "seed.h5")
+exits(1, "a head without any weight", "run", MINI, "-o", "empty.h5", "--set",
+      "input.tokens=[1]", "--set", "record=({probe=\"full\";})", "--set",
+      'faults=({name="fully_masked_row"; layers="1";})')
+holds("is not green in its recording",
+      exits(1, "exit 1", "check", "empty.h5").out, "FAIL row_sum",
+      "layers.1.attn.weights")
+
 # --- thresholds
 strict = exits(1, "a threshold of the cfg is used", "run", MINI, "-o", "strict.h5",
                "--set", "checks.position_norm.factor=1.0")

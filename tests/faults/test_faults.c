@@ -237,6 +237,8 @@ START_TEST(what_cannot_act_is_refused_with_the_reason)
             "faults = ( { name = \"position_too_small\"; } );", no, "learned");
     refused(CFG("positions = \"none\";"),
             "faults = ( { name = \"embedding_too_large\"; } );", no, "positions");
+    refused(CFG("positions = \"sinusoidal\";"),
+            "faults = ( { name = \"embedding_too_large\"; } );", no, "learned");
     refused(CFG("score_scale = 1.0;"), "faults = ( { name = \"scale_missing\"; } );",
             no, "scale");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = 3; } );", no,
@@ -247,6 +249,55 @@ START_TEST(what_cannot_act_is_refused_with_the_reason)
             "query 6");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; batch = 2; } );", no,
             "batch row 2");
+}
+END_TEST
+
+/* Batch row 1 of `prepare` ends with two tokens of padding. */
+static void idle(const char *cfg, const char *fault, const char *says)
+{
+    char faults[256];
+    observed o = {0};
+
+    prepare(&o, cfg, 6);
+    o.inputs.valid[10] = o.inputs.valid[11] = 0;
+    txd_inputs_count_positions(&o.inputs);
+    snprintf(faults, sizeof faults, "faults = ( { name = %s } );", fault);
+    ck_assert_msg(observe_faults(&o, faults) == TXD_ERR_INAPPLICABLE, "%s acts", fault);
+    ck_assert_msg(strstr(txd_message(), says) != NULL, "\"%s\" lacks \"%s\"",
+                  txd_message(), says);
+    observe_finish(&o);
+}
+
+START_TEST(a_fault_that_changes_nothing_in_what_it_selects_is_refused)
+{
+    const char *mixed = CFG("layers = ( { range = \"1\"; causal = false; "
+                            "score_scale = 1.0; } );");
+    const char *alone = CFG("") " mask : { window = 1; };";
+
+    idle(CFG(""), "\"mask_off_by_one\"; queries = 5;", "next key");
+    idle(CFG(""), "\"mask_missing\"; queries = 5; batch = 0;", "later key");
+    idle(CFG(""), "\"mask_missing\"; queries = \"3:\"; batch = 1;", "later key");
+    idle(alone, "\"mask_missing\";", "later key");
+    idle(mixed, "\"mask_missing\"; layers = 1;", "later key");
+    idle(mixed, "\"scale_missing\"; layers = 1;", "is 1 already");
+    idle(CFG(""), "\"mask_after_softmax\"; queries = 5; batch = 0;", "hidden key");
+    idle(CFG(""), "\"mask_inverted\"; queries = 4; batch = 1;", "padding");
+    idle(CFG(""), "\"fully_masked_row\"; batch = 1;", "padding");
+    idle(CFG(""), "\"padding_ignored\"; batch = 0;", "padding");
+    idle(CFG(""), "\"padding_ignored\"; queries = 5; batch = 1;", "padding");
+    idle(CFG(""), "\"embedding_too_large\"; strength = 1;", "strength of 1");
+    idle(CFG(""), "\"position_too_small\"; strength = 1;", "strength of 1");
+}
+END_TEST
+
+START_TEST(documents_are_a_mask)
+{
+    observed o = {0};
+
+    prepare(&o, CFG("") " mask : { causal = false; };", 6);
+    o.inputs.document[5] = 1;
+    OK(observe_faults(&o, "faults = ( { name = \"mask_after_softmax\"; } );"));
+    observe_finish(&o);
 }
 END_TEST
 
@@ -262,6 +313,8 @@ START_TEST(what_is_written_wrongly_is_refused_with_its_place)
             "test.cfg:1");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = -1; } );", no,
             "test.cfg:1");
+    refused(CFG(""), "faults = ( { name = \"embedding_too_large\"; strength = 0; } );",
+            no, "strength of 0");
 }
 END_TEST
 
@@ -275,4 +328,5 @@ TEST_MAIN(every_fault_says_what_goes_wrong_and_how_it_shows,
           faults_of_parameters_change_them_and_nothing_else,
           the_claimed_configuration_is_never_touched,
           what_cannot_act_is_refused_with_the_reason,
-          what_is_written_wrongly_is_refused_with_its_place)
+          a_fault_that_changes_nothing_in_what_it_selects_is_refused,
+          documents_are_a_mask, what_is_written_wrongly_is_refused_with_its_place)
