@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "base/select.h"
 #include "base/settings.h"
+#include "base/signals.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "base/text.h"

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "probes/parts.h"
 
@@ -99,7 +101,29 @@ static txd_status make_probes(txd_recorder *recorder, const txd_probe_use *uses,
     return TXD_OK;
 }
 
-static txd_status fill(txd_recorder *recorder, const char *path,
+/* The lines of an earlier run may be replaced, and what is empty. */
+static txd_status check_lines(const char *path)
+{
+    struct stat about;
+    FILE *file;
+    int first = EOF;
+
+    if (stat(path, &about) != 0)
+        return TXD_OK;
+    file = S_ISREG(about.st_mode) ? fopen(path, "r") : NULL;
+    if (file) {
+        first = getc(file);
+        fclose(file);
+    }
+    if (S_ISREG(about.st_mode) && (first == EOF || first == '{'))
+        return TXD_OK;
+    return txd_fail(TXD_ERR_IO,
+                    "%s: the lines of the run go there, but what is there is none; "
+                    "choose another output, or replace it with --force",
+                    path);
+}
+
+static txd_status fill(txd_recorder *recorder, const char *path, bool force,
                        const txd_recorder_info *info, const txd_probe_use *uses,
                        size_t count)
 {
@@ -110,6 +134,8 @@ static txd_status fill(txd_recorder *recorder, const char *path,
     if (!recorder->lines_path)
         return TXD_ERR_MEMORY;
     snprintf(recorder->lines_path, bytes, "%s.jsonl", path);
+    if (!force)
+        TXD_TRY(check_lines(recorder->lines_path));
     TXD_TRY(write_meta(recorder->recording, info, &recorder->context, uses, count));
     TXD_TRY(make_inputs(recorder));
     return make_probes(recorder, uses, count);
@@ -146,7 +172,7 @@ txd_status txd_recorder_create(txd_recorder **out, const char *path, bool force,
     }
     recorder->context = *context;
     recorder->context.recording = recorder->recording;
-    status = fill(recorder, path, info, uses, count);
+    status = fill(recorder, path, force, info, uses, count);
     if (status != TXD_OK) {
         txd_recorder_discard(recorder);
         return status;
@@ -262,8 +288,10 @@ static void print_line(txd_text *line, const txd_recorder *recorder, double loss
 
 static txd_status write_line(txd_recorder *recorder, const txd_text *line)
 {
-    if (!recorder->lines)
-        recorder->lines = fopen(recorder->lines_path, "w");
+    if (!recorder->lines) {
+        unlink(recorder->lines_path); /* a link goes, what it leads to stays */
+        recorder->lines = fopen(recorder->lines_path, "wx");
+    }
     if (recorder->lines &&
         fwrite(line->data, 1, line->length, recorder->lines) == line->length &&
         fflush(recorder->lines) == 0)

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/signals.h"
+
 static const char *kind_of(mode_t mode)
 {
     if (S_ISDIR(mode))
@@ -71,16 +73,34 @@ static txd_status write_all(int file, const unsigned char *bytes, size_t count,
     return TXD_OK;
 }
 
-static txd_status write_file(const char *path, const void *bytes, size_t count)
+/* A file that nobody has: what stands there, be it a link, is never written to. */
+static int make_part(char *part, size_t bytes, const char *path)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
+    int file = -1;
+
+    errno = EEXIST;
+    for (int i = 0; i < 1000 && file < 0 && errno == EEXIST; i++) {
+        snprintf(part, bytes, "%s.part-%ld-%d", path, (long)getpid(), i);
+        file = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    return file;
+}
+
+static txd_status replace(char *part, size_t room, const char *path, const void *bytes,
+                          size_t count)
+{
+    int file = make_part(part, room, path);
     txd_status status;
 
     if (file < 0)
-        return fail_errno(path, "cannot be created");
+        return fail_errno(part, "cannot be created");
     status = write_all(file, bytes, count, path);
     if (close(file) != 0 && status == TXD_OK)
         status = fail_errno(path, "cannot be closed");
+    if (status == TXD_OK)
+        status = txd_file_commit(part, path);
+    if (status != TXD_OK)
+        unlink(part);
     return status;
 }
 
@@ -137,19 +157,16 @@ void txd_file_unmap(txd_mapped *mapped)
 
 txd_status txd_file_replace(const char *path, const void *bytes, size_t count)
 {
-    size_t length = strlen(path);
-    char *part = malloc(length + sizeof ".part");
+    size_t room = strlen(path) + 64;
+    char *part = malloc(room);
+    txd_signals signals;
     txd_status status;
 
     if (!part)
         return txd_fail(TXD_ERR_MEMORY, "%s: out of memory", path);
-    memcpy(part, path, length);
-    memcpy(part + length, ".part", sizeof ".part");
-    status = write_file(part, bytes, count);
-    if (status == TXD_OK)
-        status = txd_file_commit(part, path);
-    if (status != TXD_OK)
-        unlink(part);
+    txd_signals_hold(&signals);
+    status = replace(part, room, path, bytes, count);
+    txd_signals_release(&signals);
     free(part);
     return status;
 }

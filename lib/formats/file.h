@@ -23,8 +23,9 @@ typedef struct txd_mapped {
 txd_status txd_file_map(txd_mapped *out, const char *path);
 void txd_file_unmap(txd_mapped *mapped);
 
-/* Writes all bytes to `path`.part, fsyncs, renames over `path`, fsyncs the folder.
- * On failure (disk full, unwritable) `path` is untouched and the .part removed. */
+/* Writes all bytes to a new file beside `path`, fsyncs, renames it over `path`, fsyncs
+ * the folder. On failure (disk full, unwritable) `path` is untouched and the new file
+ * removed. Signals that end the program wait until then (base/signals.h). */
 txd_status txd_file_replace(const char *path, const void *bytes, size_t count);
 
 /* Renames a complete `part` over `path` with the fsyncs described above. */

@@ -46,7 +46,7 @@ size_t txd_h5_stored_bytes(txd_dtype dtype);
 
 typedef struct txd_h5_writer txd_h5_writer;
 
-/* `file` must not exist. The writer keeps no pointer to it. */
+/* An existing `file` is emptied. The writer keeps no pointer to it. */
 txd_status txd_h5_writer_create(txd_h5_writer **out, const char *file);
 txd_status txd_h5_writer_text(txd_h5_writer *writer, const char *key,
                               const char *value);

@@ -58,7 +58,7 @@ static txd_status make_file(txd_h5_writer *writer, const char *file)
     hid_t creation = make_creation_list(), access = make_access_list();
     txd_status status = TXD_OK;
 
-    writer->id = H5Fcreate(file, H5F_ACC_EXCL, creation, access);
+    writer->id = H5Fcreate(file, H5F_ACC_TRUNC, creation, access);
     if (writer->id < 0)
         status = txd_h5_fail(TXD_ERR_IO, file, "making the file");
     H5Pclose(creation);

@@ -3,6 +3,7 @@
  * Writing a recording: where the file lies while it grows, who may write it, what it
  * replaces, and when. How it becomes HDF5 is the business of h5_*.c.
  */
+#define _GNU_SOURCE /* F_OFD_SETLK: locks that stay when HDF5 closes the file */
 #include "formats/recording.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 struct txd_recording {
     char *path, *part;
     txd_h5_writer *writer;
-    int lock; /* a descriptor whose lock says that somebody writes; or -1 */
+    int lock; /* the .part, locked by us while it is ours; or -1 */
     txd_status failed;
     char message[1024];
 };
@@ -52,23 +53,61 @@ static txd_status check_target(const char *path, bool force)
                     path);
 }
 
+static txd_status fail_taken(const char *part)
+{
+    return txd_fail(TXD_ERR_IO,
+                    "%s: another process is writing it; wait, or choose another output",
+                    part);
+}
+
 /* Locks of this kind are not seen by HDF5's readers, and where there are none (some
  * network file systems) nothing is lost but this courtesy. */
-static txd_status check_unlocked(const char *part, int file)
+static txd_status lock(const char *part, int file)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-    if (fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
-        return txd_fail(TXD_ERR_IO,
-                        "%s: process %ld is writing it; wait, or choose another output",
-                        part, (long)lock.l_pid);
+    if (fcntl(file, F_OFD_SETLK, &wanted) == 0 || (errno != EACCES && errno != EAGAIN))
+        return TXD_OK;
+    return fail_taken(part);
+}
+
+/* What a run leaves that was ended early begins like an HDF5 file, or with zeros, or
+ * not at all. */
+static bool may_be_ours(int file)
+{
+    static const unsigned char magic[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    static const unsigned char zeros[8] = {0};
+    unsigned char head[8] = {0};
+    ssize_t count = pread(file, head, sizeof head, 0);
+
+    return count == 0 ||
+           (count == (ssize_t)sizeof head && (memcmp(head, magic, sizeof head) == 0 ||
+                                              memcmp(head, zeros, sizeof head) == 0));
+}
+
+static txd_status remove_part(const char *part, int file, bool force)
+{
+    if (file >= 0) {
+        TXD_TRY(lock(part, file));
+        if (!force && !may_be_ours(file))
+            return txd_fail(TXD_ERR_IO,
+                            "%s: a recording grows under this name, but what is there "
+                            "is none; choose another output, or replace it with "
+                            "--force",
+                            part);
+    }
+    if (unlink(part) != 0)
+        return txd_fail(TXD_ERR_IO, "%s: cannot be replaced: %s", part,
+                        strerror(errno));
     return TXD_OK;
 }
 
-static txd_status remove_old_part(const char *part)
+/* The lock is kept until the name is free: who made the file in this very moment then
+ * finds it taken, or gone. */
+static txd_status remove_old_part(const char *part, bool force)
 {
     struct stat about;
-    txd_status status = TXD_OK;
+    txd_status status;
     int file;
 
     if (lstat(part, &about) != 0)
@@ -76,23 +115,34 @@ static txd_status remove_old_part(const char *part)
     if (S_ISDIR(about.st_mode))
         return txd_fail(TXD_ERR_IO, "%s: is a folder; choose another output", part);
     file = open(part, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    if (file >= 0) {
-        status = check_unlocked(part, file);
+    status = remove_part(part, file, force);
+    if (file >= 0)
         close(file);
-    }
-    if (status == TXD_OK && unlink(part) != 0)
-        return txd_fail(TXD_ERR_IO, "%s: cannot be replaced: %s", part,
-                        strerror(errno));
     return status;
 }
 
-static void take_lock(txd_recording *recording)
+/* Makes the file and locks it; fails if its name belongs to another by then. */
+static txd_status take_part(txd_recording *recording)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const char *part = recording->part;
+    int file = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    struct stat made, named;
+    txd_status status;
 
-    recording->lock = open(recording->part, O_RDWR | O_CLOEXEC);
-    if (recording->lock >= 0)
-        (void)fcntl(recording->lock, F_SETLK, &lock);
+    if (file < 0 && errno == EEXIST)
+        return fail_taken(part);
+    if (file < 0)
+        return txd_fail(TXD_ERR_IO, "%s: cannot be created: %s", part, strerror(errno));
+    status = lock(part, file);
+    if (status == TXD_OK &&
+        (fstat(file, &made) != 0 || stat(part, &named) != 0 ||
+         made.st_ino != named.st_ino || made.st_dev != named.st_dev))
+        status = fail_taken(part);
+    if (status == TXD_OK)
+        recording->lock = file;
+    else
+        close(file);
+    return status;
 }
 
 static txd_status begin(const txd_recording *recording, txd_h5_quiet *quiet)
@@ -152,13 +202,12 @@ static txd_status create(txd_recording *recording, const char *path, bool force)
     memcpy(recording->part, path, length);
     memcpy(recording->part + length, ".part", sizeof ".part");
     TXD_TRY(check_target(path, force));
-    TXD_TRY(remove_old_part(recording->part));
+    TXD_TRY(remove_old_part(recording->part, force));
+    TXD_TRY(take_part(recording));
     txd_h5_quiet_begin(&quiet);
     status = txd_h5_writer_create(&recording->writer, recording->part);
-    if (status == TXD_OK) {
-        take_lock(recording);
+    if (status == TXD_OK)
         status = write_first_meta(recording);
-    }
     txd_h5_quiet_end(&quiet);
     return status;
 }
@@ -174,10 +223,8 @@ txd_status txd_recording_create(txd_recording **out, const char *path, bool forc
     status = create(recording, path, force);
     if (status == TXD_OK)
         *out = recording;
-    else if (recording->writer)
-        txd_recording_discard(recording);
     else
-        free_recording(recording);
+        txd_recording_discard(recording);
     return status;
 }
 
@@ -289,9 +336,11 @@ void txd_recording_discard(txd_recording *recording)
     if (!recording)
         return;
     /* Unlinked first: closing then need not find room on a full disk. */
-    unlink(recording->part);
+    if (recording->lock >= 0)
+        unlink(recording->part);
     txd_h5_quiet_begin(&quiet);
-    txd_h5_writer_close(recording->writer, TXD_H5_ABANDON);
+    if (recording->writer)
+        txd_h5_writer_close(recording->writer, TXD_H5_ABANDON);
     txd_h5_quiet_end(&quiet);
     free_recording(recording);
 }
