@@ -175,6 +175,27 @@ static int redirect(posix_spawn_file_actions_t *actions, const char *errors)
     return error;
 }
 
+/* The child gets none of our held signals: a Ctrl-C at the terminal is for it too. */
+static int spawn(pid_t *child, const posix_spawn_file_actions_t *actions,
+                 char *const arguments[], char *const environment[])
+{
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int error = posix_spawnattr_init(&attributes);
+
+    if (error != 0)
+        return error;
+    sigemptyset(&none);
+    error = posix_spawnattr_setsigmask(&attributes, &none);
+    if (error == 0)
+        error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    if (error == 0)
+        error = posix_spawnp(child, arguments[0], actions, &attributes, arguments,
+                             environment);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
 static txd_status start(pid_t *child, const char *folder)
 {
     char program[] = "gnuplot", defaults[] = "-d", script[PATH_BYTES];
@@ -193,8 +214,7 @@ static txd_status start(pid_t *child, const char *folder)
     if (error == 0) {
         error = redirect(&actions, errors);
         if (error == 0)
-            error =
-                posix_spawnp(child, program, &actions, NULL, arguments, environment);
+            error = spawn(child, &actions, arguments, environment);
         posix_spawn_file_actions_destroy(&actions);
     }
     free(environment);
@@ -216,22 +236,27 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Waits for the child; kills it when its time is over. */
+/* Waits for the child; kills it when its time is over, or ours. */
 static txd_status await(int *state, pid_t child, double seconds)
 {
     const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
     double end = now() + seconds;
     pid_t ended;
 
-    while ((ended = waitpid(child, state, WNOHANG)) == 0 && now() < end)
+    while ((ended = waitpid(child, state, WNOHANG)) == 0 && now() < end &&
+           !txd_signals_waiting())
         nanosleep(&pause, NULL);
-    if (ended == child)
+    if (ended == child && !txd_signals_waiting())
         return TXD_OK;
+    if (ended == child)
+        return txd_fail(TXD_ERR_INTERRUPTED, "interrupted while gnuplot drew");
     if (ended < 0 && errno != EINTR)
         return txd_fail(TXD_ERR_IO, "gnuplot was lost: %s", strerror(errno));
     kill(child, SIGKILL);
     while (waitpid(child, state, 0) < 0 && errno == EINTR)
         continue;
+    if (txd_signals_waiting())
+        return txd_fail(TXD_ERR_INTERRUPTED, "interrupted while gnuplot drew");
     return txd_fail(TXD_ERR_LIMIT,
                     "gnuplot did not finish within %d seconds and was "
                     "stopped: choose fewer queries and keys",
@@ -299,6 +324,17 @@ static txd_status check_fonts(const char *folder)
     return status;
 }
 
+/* By the first bytes: a program that is called gnuplot may write anything. */
+static bool is_picture(const char *bytes, size_t count, txd_image_kind kind)
+{
+    static const char *const begins[] = {[TXD_IMAGE_PNG] = "\x89PNG",
+                                         [TXD_IMAGE_SVG] = "<?xml",
+                                         [TXD_IMAGE_PDF] = "%PDF"};
+    size_t length = strlen(begins[kind]);
+
+    return count > length && memcmp(bytes, begins[kind], length) == 0;
+}
+
 static txd_status draw(txd_text *out, const char *folder, const txd_plot_job *job)
 {
     size_t before = out->length;
@@ -314,6 +350,9 @@ static txd_status draw(txd_text *out, const char *folder, const txd_plot_job *jo
     TXD_TRY(read_file(out, folder, "picture", SIZE_MAX));
     if (out->length == before)
         return txd_fail(TXD_ERR_IO, "gnuplot wrote no picture, and gave no reason");
+    if (!is_picture(out->data + before, out->length - before, job->kind))
+        return txd_fail(TXD_ERR_IO, "gnuplot wrote something that is no picture: is "
+                                    "the gnuplot in PATH the real one?");
     return TXD_OK;
 }
 
@@ -321,11 +360,18 @@ txd_status txd_gnuplot_image(txd_text *out, const txd_plot_job *job)
 {
     char folder[] = P_tmpdir "/txdiag-plot-XXXXXX";
     txd_status status;
+    txd_signals signals;
 
-    if (!mkdtemp(folder))
-        return txd_fail(TXD_ERR_IO, "%s: cannot make a folder for gnuplot's files: %s",
-                        P_tmpdir, strerror(errno));
-    status = draw(out, folder, job);
-    remove_folder(folder, job);
+    txd_signals_hold(&signals);
+    if (mkdtemp(folder)) {
+        status = draw(out, folder, job);
+        remove_folder(folder, job);
+    } else {
+        status = txd_fail(TXD_ERR_IO,
+                          "%s: cannot make a folder for gnuplot's files: %s; make "
+                          "room or rights there",
+                          P_tmpdir, strerror(errno));
+    }
+    txd_signals_release(&signals);
     return status;
 }

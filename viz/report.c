@@ -84,6 +84,8 @@ static txd_status make(txd_report *report, const char *directory)
     TXD_TRY(txd_verdicts_read(&report->verdicts, arena, report->recording));
     TXD_TRY(make_folders(arena, directory));
     TXD_TRY(write_page(report));
+    if (report->drawn == TXD_ERR_INTERRUPTED)
+        return txd_fail(report->drawn, "%s", report->reason);
     TXD_TRY(save(report, directory));
     if (report->drawn != TXD_OK)
         return txd_fail(report->drawn,

@@ -19,6 +19,13 @@ static void add_failure(txd_report *report)
     txd_text_add(&report->page, "</p>\n");
 }
 
+/* Whether it is the drawing that fails, and not what is to be drawn. */
+static bool cannot_draw(txd_status status)
+{
+    return status == TXD_ERR_MISSING || status == TXD_ERR_IO ||
+           status == TXD_ERR_LIMIT || status == TXD_ERR_INTERRUPTED;
+}
+
 /* Draws a site; what was said about it stands in `caption`. */
 static void add_figure(txd_report *report, const txd_figure_request *request,
                        const char *caption)
@@ -44,7 +51,7 @@ static void add_figure(txd_report *report, const txd_figure_request *request,
         txd_html_base64(page, picture.data, picture.length);
         txd_text_add(page, "\"></div>\n");
     } else {
-        if (status == TXD_ERR_MISSING) {
+        if (cannot_draw(status)) {
             report->drawn = status;
             snprintf(report->reason, sizeof report->reason, "%s", txd_message());
         }
