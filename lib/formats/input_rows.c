@@ -10,6 +10,8 @@
 #include "formats/npy.h"
 
 #define PLACE_BYTES 512
+#define MOST_IDS ((size_t)1 << 28) /* a gigabyte, once read */
+#define PIECE_IDS 65536u
 
 static txd_status fail_at(const txd_setting *setting, const char *text)
 {
@@ -88,19 +90,48 @@ static txd_status check_array(const txd_trace_info *info, const char *path)
     return TXD_OK;
 }
 
+static txd_status check_count(const txd_trace_info *info, const char *path)
+{
+    size_t count;
+
+    if (txd_shape_count(&count, info->dims, info->rank) == TXD_OK && count <= MOST_IDS)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_LIMIT,
+                    "%s: expected at most %zu token ids, found more: save the part of "
+                    "the array that is to be run",
+                    path, MOST_IDS);
+}
+
 static txd_status check_range(const int64_t *ids, size_t count, size_t high,
-                              const char *path, size_t row)
+                              const char *path, size_t row, size_t first)
 {
     for (size_t i = 0; i < count; i++)
         if (ids[i] < 0 || (uint64_t)ids[i] > high)
             return txd_fail(TXD_ERR_CONFIG,
                             "%s: row %zu, place %zu: expected a token id from 0 to "
                             "%zu, found %lld",
-                            path, row, i, high, (long long)ids[i]);
+                            path, row, first + i, high, (long long)ids[i]);
     return TXD_OK;
 }
 
-/* Rows are read one at a time, through one buffer of int64. */
+/* A row, by pieces through a buffer of int64. */
+static txd_status read_array_row(int32_t *ids, int64_t *wide, const txd_trace *trace,
+                                 const txd_trace_info *info, const char *path,
+                                 size_t high, size_t row)
+{
+    size_t width = info->dims[info->rank - 1], skip = info->rank == 1 ? 1 : 0;
+
+    for (size_t first = 0; first < width; first += PIECE_IDS) {
+        size_t piece = width - first < PIECE_IDS ? width - first : PIECE_IDS;
+        size_t start[2] = {row, first}, count[2] = {1, piece};
+
+        TXD_TRY(txd_trace_read(trace, wide, 0, start + skip, count + skip, TXD_I64));
+        TXD_TRY(check_range(wide, piece, high, path, row, first));
+        txd_convert(ids + first, TXD_I32, wide, TXD_I64, piece);
+    }
+    return TXD_OK;
+}
+
 static txd_status read_array(struct txd_id_rows *rows, txd_arena *arena,
                              const txd_trace *trace, const char *path, size_t high)
 {
@@ -110,23 +141,19 @@ static txd_status read_array(struct txd_id_rows *rows, txd_arena *arena,
 
     TXD_TRY(txd_trace_get(trace, &info, 0));
     TXD_TRY(check_array(&info, path));
+    TXD_TRY(check_count(&info, path));
     rows->count = info.rank == 2 ? info.dims[0] : 1;
     width = info.dims[info.rank - 1];
     rows->rows = txd_arena_alloc(arena, rows->count, sizeof *rows->rows);
-    wide = txd_arena_alloc(arena, width, sizeof *wide);
+    wide = txd_arena_alloc(arena, PIECE_IDS, sizeof *wide);
     if (!rows->rows || !wide)
         return TXD_ERR_MEMORY;
     for (size_t r = 0; r < rows->count; r++) {
-        size_t start[2] = {r, 0}, count[2] = {1, width};
-        bool flat = info.rank == 1;
         int32_t *ids = txd_arena_alloc(arena, width, sizeof *ids);
 
         if (!ids)
             return TXD_ERR_MEMORY;
-        TXD_TRY(txd_trace_read(trace, wide, 0, flat ? start + 1 : start,
-                               flat ? count + 1 : count, TXD_I64));
-        TXD_TRY(check_range(wide, width, high, path, r));
-        txd_convert(ids, TXD_I32, wide, TXD_I64, width);
+        TXD_TRY(read_array_row(ids, wide, trace, &info, path, high, r));
         rows->rows[r] = (struct txd_id_row){.count = width, .ids = ids};
     }
     return TXD_OK;

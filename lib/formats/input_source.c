@@ -14,6 +14,7 @@
 
 #define STEPS_MAX 1000000000
 #define LENGTH_MAX 2147483647
+#define STEP_TOKENS_MAX ((size_t)1 << 26)
 
 struct txd_input_source {
     txd_arena *arena;
@@ -265,6 +266,22 @@ static void fill_positions(txd_inputs *inputs, const txd_input_source *source,
     }
 }
 
+/* Before there is memory for it. */
+static txd_status check_size(const txd_input_source *source, const txd_setting *root)
+{
+    size_t tokens;
+    char text[160];
+
+    if (txd_size_mul(&tokens, source->batch, source->length) == TXD_OK &&
+        tokens <= STEP_TOKENS_MAX)
+        return TXD_OK;
+    snprintf(text, sizeof text,
+             "%zu rows of %zu tokens in one step; expected at most %zu tokens: shorten "
+             "the windows",
+             source->batch, source->length, STEP_TOKENS_MAX);
+    return fail_at(find(root, "input"), text);
+}
+
 /* Every step, so that a bad one is found before the first is run. */
 static txd_status check_steps(const txd_input_source *source)
 {
@@ -297,6 +314,7 @@ static txd_status read_source(txd_input_source *source, const txd_setting *root,
     TXD_TRY(read_shaped(&source->documents, source, root, "input.documents",
                         "a document number"));
     TXD_TRY(read_windows(source, root));
+    TXD_TRY(check_size(source, root));
     TXD_TRY(read_padding(source, root));
     status = check_steps(source);
     if (status != TXD_OK && input)

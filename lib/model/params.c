@@ -142,6 +142,24 @@ int txd_param_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_para
     return rank;
 }
 
+double txd_params_bytes(const txd_config *config, txd_dtype dtype)
+{
+    double total = 0;
+
+    for (int id = 0; id < TXD_PARAM_COUNT; id++) {
+        double bytes = (double)txd_dtype_bytes(dtype);
+        size_t dims[TXD_MAX_RANK];
+        int rank = txd_param_dims(dims, config, (txd_param_id)id);
+
+        if (!txd_param_exists(config, (txd_param_id)id))
+            continue;
+        for (int axis = 0; axis < rank; axis++)
+            bytes *= (double)dims[axis];
+        total += table[id].per_layer ? bytes * (double)config->n_layers : bytes;
+    }
+    return total;
+}
+
 char *txd_param_name(char *text, size_t bytes, txd_param_id id, int layer)
 {
     if (table[id].per_layer)

@@ -39,6 +39,9 @@ int txd_param_dims(size_t dims[TXD_MAX_RANK], const txd_config *config,
 /* "layers.0.attn.q.weight"; `layer` is ignored where there is none. Returns `text`. */
 char *txd_param_name(char *text, size_t bytes, txd_param_id id, int layer);
 
+/* Bytes that all parameters take as `dtype`; a real number, for there is no limit. */
+double txd_params_bytes(const txd_config *config, txd_dtype dtype);
+
 /* Makes all parameters that the configuration has, zeroed, as `dtype` (TXD_F32 unless
  * the checkpoint is F64). The caller owns *out. */
 txd_status txd_params_create(txd_params **out, const txd_config *config,
