@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/guard.h"
 #include "cli/judge.h"
 #include "cli/output.h"
 #include "cli/passes.h"
@@ -94,6 +95,7 @@ static txd_status check_recording(check_report *report, const char *path)
                         "--set overrides a MODEL.cfg, and %s is a recording; --rules "
                         "changes thresholds",
                         path);
+    txd_guard_begin(path);
     status = txd_recording_open(&recording, path, &partial);
     if (status == TXD_OK) {
         complete = txd_trace_meta(recording, "complete");
@@ -106,6 +108,7 @@ static txd_status check_recording(check_report *report, const char *path)
         status = check_trace(report, recording, path);
     }
     txd_trace_destroy(recording);
+    txd_guard_end();
     return status;
 }
 
@@ -138,12 +141,14 @@ static bool looks_recorded(const char *path)
     unsigned char head[8] = {0};
     char part[4096];
     struct stat info;
-    FILE *file = fopen(path, "rb");
+    FILE *file;
 
-    if (!file) {
+    if (stat(path, &info) != 0) {
         snprintf(part, sizeof part, "%s.part", path);
         return stat(part, &info) == 0;
     }
+    if (!S_ISREG(info.st_mode) || !(file = fopen(path, "rb")))
+        return false; /* opening a named pipe would wait; a cfg it is not either */
     if (fread(head, 1, sizeof head, file) != sizeof head)
         head[0] = 0;
     fclose(file);
@@ -205,6 +210,7 @@ static int write_result(check_report *report, const char *path)
 static txd_status check_arguments(check_report *report, const char *output)
 {
     static const char *const formats[] = {"text", "json"};
+    const char *rules = txd_options_value(report->options, "rules");
     int format = 0, i;
 
     TXD_TRY(txd_options_choice(&format, report->options, "format", formats, 2));
@@ -213,6 +219,8 @@ static txd_status check_arguments(check_report *report, const char *output)
         return TXD_OK;
     for (i = 0; i < report->options->operand_count; i++)
         TXD_TRY(txd_output_differs(output, report->options->operands[i]));
+    if (rules)
+        TXD_TRY(txd_output_differs(output, rules));
     return txd_output_check(output, TXD_OUTPUT_TEXT, report->options->force);
 }
 

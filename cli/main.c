@@ -2,8 +2,11 @@
  *
  * txdiag: finds the subcommand and hands over.
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/output.h"
 
@@ -87,10 +90,25 @@ static int run_command(const txd_command *command, int argc, char **argv)
     return exit_status;
 }
 
+/* A file that is opened must not become standard output or error, or results and
+ * messages would land in it. Writing to these fails, as it would without them. */
+static void occupy_standard_files(void)
+{
+    int file;
+
+    do
+        file = open("/dev/null", O_RDONLY);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file >= 0)
+        close(file);
+}
+
 int main(int argc, char **argv)
 {
     const txd_command *const *command;
 
+    occupy_standard_files();
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write */
     if (argc < 2) {
         txd_fail(TXD_ERR_ARGUMENT, "which command? txdiag --help lists them");
         return txd_output_complain();

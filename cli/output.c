@@ -13,23 +13,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/guard.h"
+#include "cli/printable.h"
+
+static void say(const char *message)
+{
+    fputs("txdiag: ", stderr);
+    txd_printable(stderr, message, strlen(message), true);
+    fputc('\n', stderr);
+}
+
 void txd_output_say(const txd_options *options, const char *format, ...)
 {
+    char message[4096];
     va_list arguments;
 
     if (options->quiet)
         return;
-    fputs("txdiag: ", stderr);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    say(message);
 }
 
 int txd_output_complain(void)
 {
-    fprintf(stderr, "txdiag: %s\n", txd_message());
+    say(txd_message());
     return TXD_EXIT_NO_ANSWER;
+}
+
+static txd_status write_result(const txd_text *text)
+{
+    txd_printable(stdout, txd_text_get(text), text->length, false);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return txd_fail(TXD_ERR_IO, "standard output: cannot be written: %s",
+                        strerror(errno));
+    return TXD_OK;
 }
 
 int txd_output_result(txd_text *text, int exit_status)
@@ -38,9 +57,8 @@ int txd_output_result(txd_text *text, int exit_status)
 
     if (status != TXD_OK)
         txd_fail(status, "no memory for the result");
-    else if (fwrite(txd_text_get(text), 1, text->length, stdout) != text->length ||
-             fflush(stdout) != 0)
-        status = txd_fail(TXD_ERR_IO, "standard output: %s", strerror(errno));
+    else
+        status = write_result(text);
     txd_text_finish(text);
     return status == TXD_OK ? exit_status : txd_output_complain();
 }
@@ -52,8 +70,14 @@ static bool is_ours(const char *path, txd_output_kind kind)
     FILE *file;
     size_t count;
 
-    if (kind == TXD_OUTPUT_RECORDING)
-        return txd_recording_is(path);
+    if (kind == TXD_OUTPUT_RECORDING) {
+        bool ours;
+
+        txd_guard_begin(path);
+        ours = txd_recording_is(path);
+        txd_guard_end();
+        return ours;
+    }
     file = fopen(path, "rb");
     if (!file)
         return false;
@@ -122,14 +146,15 @@ txd_status txd_output_differs(const char *output, const char *input)
 {
     struct stat a, b;
 
-    if (stat(output, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
-        a.st_ino == b.st_ino)
-        return txd_fail(TXD_ERR_IO, "%s is the input itself: choose another output",
+    /* REC.h5 may be read as REC.h5.part: then the name is not there, but is taken. */
+    if (strcmp(output, input) == 0 || (stat(output, &a) == 0 && stat(input, &b) == 0 &&
+                                       a.st_dev == b.st_dev && a.st_ino == b.st_ino))
+        return txd_fail(TXD_ERR_IO, "%s is an input itself: choose another output",
                         output);
     return TXD_OK;
 }
 
-txd_status txd_output_page(const char *folder, bool force)
+txd_status txd_output_page(const char *folder, const char *input, bool force)
 {
     char path[4096];
     struct stat info;
@@ -140,6 +165,7 @@ txd_status txd_output_page(const char *folder, bool force)
     if (stat(folder, &info) != 0 && mkdir(folder, 0777) != 0)
         return txd_fail(TXD_ERR_IO, "cannot make folder %s: %s", folder,
                         strerror(errno));
+    TXD_TRY(txd_output_differs(path, input));
     return txd_output_check(path, TXD_OUTPUT_PAGE, force);
 }
 

@@ -34,9 +34,9 @@ txd_status txd_output_check(const char *path, txd_output_kind kind, bool force);
 /* Fails if both paths are the same file: an output over its own input. */
 txd_status txd_output_differs(const char *output, const char *input);
 
-/* Fails unless a page can be written to folder/index.html. The folder is created if
- * only it is missing. */
-txd_status txd_output_page(const char *folder, bool force);
+/* Fails unless a page about `input` can be written to folder/index.html. The folder is
+ * created if only it is missing. */
+txd_status txd_output_page(const char *folder, const char *input, bool force);
 
 /* The file name of `path` with `ending` instead of its own: where an output goes that
  * nobody named. In `arena`; NULL when memory runs out. */

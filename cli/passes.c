@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/interrupt.h"
+#include "cli/memory.h"
 #include "cli/progress.h"
 
 /* Half a unit in the last place of 1: what one rounding can change. */
@@ -102,6 +103,17 @@ static txd_status run_steps(txd_passes *passes, txd_run *run, txd_arena *arena)
     return TXD_OK;
 }
 
+static txd_status check_memory(const txd_passes *passes)
+{
+    const txd_session *session = passes->session;
+    size_t bytes = 0;
+
+    TXD_TRY(txd_run_bytes(&bytes, session->model, &passes->run, session->batch,
+                          session->length));
+    return txd_memory_allows((double)bytes, "a pass",
+                             "shorten the input, or record less in full");
+}
+
 txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
 {
     txd_progress progress;
@@ -112,6 +124,8 @@ txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
     txd_progress_begin(&progress, passes->session->steps, !options->quiet);
     passes->run.progress_self = &progress;
     status = txd_arena_create(&arena);
+    if (status == TXD_OK)
+        status = check_memory(passes);
     if (status == TXD_OK)
         status = txd_run_create(&run, passes->session->model, &passes->run);
     if (status == TXD_OK)

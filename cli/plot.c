@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/guard.h"
 #include "cli/output.h"
 #include "viz/viz.h"
 
@@ -62,11 +63,14 @@ static txd_status plot_recording(const txd_options *options, txd_arena *arena)
     TXD_TRY(read_request(&request, options, arena));
     TXD_TRY(txd_output_differs(request.path, path));
     TXD_TRY(txd_output_check(request.path, TXD_OUTPUT_PICTURE, options->force));
-    TXD_TRY(txd_recording_open(&recording, path, &partial));
+    txd_guard_begin(path);
+    status = txd_recording_open(&recording, path, &partial);
     if (partial)
         txd_output_say(options, "%s is not there; reading %s.part", path, path);
-    status = txd_plot(recording, &request);
+    if (status == TXD_OK)
+        status = txd_plot(recording, &request);
     txd_trace_destroy(recording);
+    txd_guard_end();
     if (status == TXD_OK)
         txd_output_say(options, "drew %s", request.path);
     return status;

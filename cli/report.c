@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "cli/guard.h"
 #include "cli/output.h"
 #include "viz/viz.h"
 
@@ -18,13 +19,16 @@ static txd_status report_recording(const txd_options *options)
     if (!folder)
         return txd_fail(TXD_ERR_ARGUMENT,
                         "report needs -o DIR: the page will be DIR/index.html");
-    TXD_TRY(txd_recording_open(&recording, path, &partial));
+    txd_guard_begin(path);
+    status = txd_recording_open(&recording, path, &partial);
     if (partial)
         txd_output_say(options, "%s is not there; reading %s.part", path, path);
-    status = txd_output_page(folder, options->force);
+    if (status == TXD_OK)
+        status = txd_output_page(folder, path, options->force);
     if (status == TXD_OK)
         status = txd_report_html(recording, path, folder);
     txd_trace_destroy(recording);
+    txd_guard_end();
     return status;
 }
 

@@ -34,11 +34,11 @@ static txd_status check_outputs(run_job *job, const char *cfg)
         job->output = txd_output_stem(job->session.arena, cfg, ".h5");
     if (!job->output)
         return TXD_ERR_MEMORY;
-    TXD_TRY(txd_output_differs(job->output, cfg));
+    TXD_TRY(txd_session_spares(&job->session, job->output));
     TXD_TRY(txd_output_check(job->output, TXD_OUTPUT_RECORDING, job->options->force));
     if (!job->report)
         return TXD_OK;
-    TXD_TRY(txd_output_page(job->report, job->options->force));
+    TXD_TRY(txd_output_page(job->report, cfg, job->options->force));
     status = txd_plot_ready();
     if (status != TXD_OK)
         txd_fail_prefix(status, "--report %s", job->report);
@@ -180,6 +180,8 @@ static int conclude(run_job *job)
         return status;
     if (write_report(job) != TXD_OK) {
         txd_output_complain();
+        if (txd_interrupt_count() > 0)
+            return TXD_EXIT_INTERRUPTED;
         return status == TXD_EXIT_HELD ? TXD_EXIT_NO_ANSWER : status;
     }
     txd_output_say(job->options, "report %s/index.html", job->report);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "cli/keys.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 
 #define DEFAULT_BACKEND "cpu32"
@@ -148,6 +149,9 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
 
 txd_status txd_session_bind(txd_session *session)
 {
+    TXD_TRY(txd_memory_allows(txd_params_bytes(&session->claimed, TXD_F32),
+                              "the parameters of the model",
+                              "choose smaller sizes in model"));
     if (session->checkpoint) {
         TXD_TRY(txd_checkpoint_params(&session->params, session->checkpoint,
                                       &session->claimed));

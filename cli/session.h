@@ -41,6 +41,9 @@ txd_status txd_session_bind(txd_session *session);
 
 void txd_session_close(txd_session *session);
 
+/* Fails if `output` is a file that the session reads. */
+txd_status txd_session_spares(const txd_session *session, const char *output);
+
 /* What the recorder is told about the session. */
 txd_probe_context txd_session_context(const txd_session *session);
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Control characters are those of ASCII and the second set of 0x80 to 0x9f, which
+ * terminals obey as bytes of their own and in UTF-8 after 0xc2.
+ */
+#include "cli/printable.h"
+
+/* How many bytes the UTF-8 sequence that begins with `byte` has after it. */
+static int bytes_after(unsigned char byte)
+{
+    if (byte >= 0xf0)
+        return byte < 0xf5 ? 3 : 0;
+    if (byte >= 0xe0)
+        return 2;
+    return byte >= 0xc2 ? 1 : 0;
+}
+
+static bool is_second_set(unsigned char byte)
+{
+    return byte >= 0x80 && byte < 0xa0;
+}
+
+static bool is_control(const unsigned char *at, size_t left, bool line)
+{
+    if (*at == '\n')
+        return line && left > 1 && at[1] != ' ';
+    return (*at < 0x20 && *at != '\t') || *at == 0x7f || is_second_set(*at) ||
+           (*at == 0xc2 && left > 1 && is_second_set(at[1]));
+}
+
+void txd_printable(FILE *out, const char *text, size_t count, bool line)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    size_t i = 0;
+
+    while (i < count) {
+        int after = bytes_after(at[i]);
+
+        if (is_control(at + i, count - i, line)) {
+            if (at[i] == '\n')
+                fputs("\\n", out);
+            else
+                fprintf(out, "\\x%02x", at[i]);
+            i++;
+            continue;
+        }
+        putc(at[i++], out);
+        for (; after > 0 && i < count && (at[i] & 0xc0) == 0x80; after--)
+            putc(at[i++], out);
+    }
+}
