@@ -23,16 +23,24 @@ static bool none_for_last(const txd_mask_view *mask, size_t query, size_t key,
     return query + 1 == keys ? false : seen;
 }
 
+/* "*" says which, although it reads as no range at all. */
+static txd_sight sight_of(const txd_fault_use *use)
+{
+    bool is_given = use->queries.count > 0 ||
+                    (use->setting && txd_setting_find(use->setting, "queries"));
+
+    return is_given ? none : none_for_last;
+}
+
 static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 {
-    return txd_plan_sight(plan, use, use->queries.count > 0 ? none : none_for_last);
+    return txd_plan_sight(plan, use, sight_of(use));
 }
 
 static const char *idle(const txd_config *config, const txd_inputs *inputs,
                         const txd_fault_use *use)
 {
-    return txd_sight_changes(config, inputs, use,
-                             use->queries.count > 0 ? none : none_for_last)
+    return txd_sight_changes(config, inputs, use, sight_of(use))
                ? NULL
                : "the queries are padding, or have one key alone";
 }

@@ -290,6 +290,18 @@ START_TEST(a_fault_that_changes_nothing_in_what_it_selects_is_refused)
 }
 END_TEST
 
+START_TEST(every_query_can_be_masked_fully)
+{
+    observed o = {0};
+
+    faulty(&o, CFG(""), 6,
+           "faults = ( { name = \"fully_masked_row\"; queries = \"*\"; } );");
+    for (size_t i = 0; i < (size_t)2 * 4 * 36; i++)
+        ck_assert_double_eq(weights(&o, 1)[i], 0);
+    observe_finish(&o);
+}
+END_TEST
+
 START_TEST(documents_are_a_mask)
 {
     observed o = {0};
@@ -329,4 +341,5 @@ TEST_MAIN(every_fault_says_what_goes_wrong_and_how_it_shows,
           the_claimed_configuration_is_never_touched,
           what_cannot_act_is_refused_with_the_reason,
           a_fault_that_changes_nothing_in_what_it_selects_is_refused,
-          documents_are_a_mask, what_is_written_wrongly_is_refused_with_its_place)
+          every_query_can_be_masked_fully, documents_are_a_mask,
+          what_is_written_wrongly_is_refused_with_its_place)
