@@ -1,0 +1,241 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Random models, inputs and faults against a decoder in numpy: what run records is what
+the documents say, healthy models break no law, faults break one at each layer where
+they act, and check gives the verdicts of run. A fixed seed; TXD_EXPLORE=N looks at N
+models instead."""
+import json
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+import numpy_decoder as decoder  # noqa: E402
+import numpy_params  # noqa: E402
+import numpy_probes  # noqa: E402
+import random_models  # noqa: E402
+from program import finish, ok, txdiag, write  # noqa: E402
+
+COUNT = int(os.environ.get("TXD_EXPLORE", "60"))
+RECORD = [{"probe": "full", "points": "*"}, {"probe": "rows"}, {"probe": "stats"},
+          {"probe": "norms"}, {"probe": "pooled", "cells": 5}]
+# Values of ref64 agree to rounding; float32 to what a few layers make of it.
+TOLERANCE = {"float64": 1e-10, "float32": 2e-3}
+np.seterr(all="ignore")
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def differs(found, expected, tolerance):
+    """The first place, or None. Infinite and NaN values must be the same."""
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    if found.shape != expected.shape:
+        return f"shape {found.shape}, expected {expected.shape}"
+    size = np.where(np.isfinite(expected) & (np.abs(expected) < 1e8),
+                    np.abs(expected), 0)
+    allowed = tolerance * np.maximum(size.max(initial=0), np.abs(expected))
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected)) | \
+        (np.abs(found - expected) <= allowed)
+    if same.all():
+        return None
+    at = np.unravel_index((~same).argmax(), same.shape)
+    return f"at {at}: {found[at]}, expected {expected[at]}"
+
+
+def recorded(file, name, step, length):
+    data = file["value/" + name.replace(".", "/") + "/full"]
+    axes = text(data.attrs["axes"]).replace(" ", "").replace(",", "")[1:]
+    return data[(step,) + tuple(slice(0, length) if axis in "tqk" else slice(None)
+                                for axis in axes)]
+
+
+def wrong_values(file, config, weights, steps, sight):
+    """What the file holds otherwise than the numpy decoder."""
+    tolerance = TOLERANCE[text(file.attrs["dtype"])]
+    for step, inputs in enumerate(steps):
+        length = inputs["tokens"].shape[1]
+        expected = decoder.forward(
+            config, weights, inputs,
+            sight and (lambda layer, seen: sight(layer, seen, inputs)))
+        for name, value in expected.items():
+            found = differs(recorded(file, name, step, length), value, tolerance)
+            if found:
+                return f"step {step}, {name} {found}"
+        loss = expected["loss.token"]
+        loss = loss[decoder.pairs(inputs)]
+        found = differs(file["steps/loss"][step], loss.mean() if loss.size else np.nan,
+                        10 * tolerance)
+        if found:
+            return f"step {step}, loss {found}"
+    return None
+
+
+def wrong_statistics(file, config, steps):
+    """Row statistics and pooled maps against the recorded weights."""
+    for step, inputs in enumerate(steps):
+        length = inputs["tokens"].shape[1]
+        for i, layer in enumerate(config["layers"]):
+            name = f"layers.{i}.attn."
+            weights = recorded(file, name + "weights", step, length).astype(float)
+            masked = recorded(file, name + "masked", step, length).astype(float)
+            rows = numpy_probes.rows(weights, masked, decoder.reasons(layer, inputs),
+                                     inputs)
+            for column, value in rows.items():
+                found = differs(file["rows/" + column][step, i][:, :, :length],
+                                value, 1e-5)
+                if found and not column.startswith(("lse", "entropy", "distance")):
+                    return f"step {step}, layer {i}, rows {column} {found}"
+            for kind, value in zip(("mean", "max"),
+                                   numpy_probes.pooled(weights, inputs, 5)):
+                cells = value.shape[-1]
+                found = differs(file["pooled/" + kind][step, i][:, :, :cells, :cells],
+                                value, 1e-5)
+                if found:
+                    return f"step {step}, layer {i}, pooled {kind} {found}"
+    return None
+
+
+def wrong_verdicts(path, status):
+    """Where check disagrees with run."""
+    again = txdiag("check", path, "--format", "json")
+    if again.status != status:
+        return f"run exits with {status}, check with {again}"
+    report = json.loads(again.out)["files"][0]
+    with h5py.File(path, "r") as file:
+        laws, places = file["checks/laws"], file["checks/findings"]
+        run = [[text(v) for v in laws[key][...]] for key in ("name", "verdict", "note")]
+        judged = [[law[key] or "" for law in report["results"]]
+                  for key in ("check", "verdict", "note")]
+        told = list(zip(map(text, places["law"][...]), map(text, places["site"][...]),
+                        map(text, places["message"][...])))
+    found = [(f["check"], f["site"], f["message"]) for f in report["findings"]]
+    if run != judged or told != found:
+        return f"run {run} {told}\ncheck {judged} {found}"
+    return None
+
+
+def changed(use, inputs, layer, seen):
+    """What the query sees instead, by the sentence of the fault: (b, h, q, k)."""
+    where, document = inputs["positions"], inputs["document"]
+    why = decoder.reasons(layer, inputs)
+    if use["name"] == "mask_missing":
+        open_mask = decoder.reasons(dict(layer, causal=False), inputs) == 0
+        return seen | open_mask[:, None]
+    if use["name"] == "mask_off_by_one":
+        ahead = where[:, None, :] - where[:, :, None] == 1
+        return seen | (ahead & (why == decoder.FUTURE))[:, None]
+    if use["name"] == "mask_inverted":
+        return ~seen
+    if use["name"] == "padding_ignored":
+        padding = (inputs["valid"] == 0)[:, None, :]
+        return seen | (padding & (document[:, :, None] == document[:, None]))[:, None]
+    if use["name"] == "fully_masked_row" and "queries" not in use:
+        return seen & (np.arange(seen.shape[2]) < seen.shape[2] - 1)[:, None]
+    return np.full_like(seen, use["name"] == "mask_after_softmax")
+
+
+def sight_of(use, config):
+    """The mask under a fault, where it is selected."""
+    def sight(i, seen, inputs):
+        chosen = np.ones(seen.shape[:3], bool)
+        for axis, key in enumerate(("batch", "heads", "queries")):
+            take = [decoder.in_range(use.get(key, "*"), x)
+                    for x in range(seen.shape[axis])]
+            chosen &= np.array(take).reshape([-1 if a == axis else 1 for a in range(3)])
+        if not decoder.in_range(use.get("layers", "*"), i):
+            return seen
+        return np.where(chosen[..., None],
+                        changed(use, inputs, config["layers"][i], seen), seen)
+    return sight
+
+
+def layers_hit(use, config, steps):
+    """Layers in which the fault changes something for a query that is no padding."""
+    chosen = [i for i in range(config["n_layers"])
+              if decoder.in_range(use.get("layers", "*"), i)]
+    if use["name"] == "scale_missing":
+        return [i for i in chosen if config["layers"][i]["score_scale"] != 1]
+    if use["name"] not in random_models.MASK_FAULTS:
+        return chosen
+    sight, hit = sight_of(use, config), set()
+    for inputs in steps:
+        for i in chosen:
+            seen = decoder.reasons(config["layers"][i], inputs)[:, None] == 0
+            seen = np.repeat(seen, config["n_heads"], 1)
+            moved = sight(i, seen, inputs) != seen
+            if (moved & (inputs["valid"] == 1)[:, None, :, None]).any():
+                hit.add(i)
+    return sorted(hit)
+
+
+def is_judged(use, config, steps):
+    """Whether a law looks at what the fault changes: none does at windows, documents,
+    or at rows that a finite fill makes even."""
+    plain = all(layer["fill"] == -np.inf and not layer["window"]
+                for layer in config["layers"])
+    one = all((inputs["document"] == inputs["document"][:, :1]).all()
+              for inputs in steps)
+    return use["name"] not in ("mask_inverted", "fully_masked_row") or (plain and one)
+
+
+def explore(seed):
+    draw = random.Random(seed)
+    spec = random_models.healthy(draw)
+    config = decoder.resolve(spec)
+    weights, steps = numpy_params.draw(spec, config), decoder.batches(spec, config)
+    spec["precision"] = {"backend": draw.choice(("cpu32", "ref32", "ref64", "ref64"))}
+    spec["record"] = RECORD
+    write("model.cfg", random_models.text(spec))
+    run = txdiag("run", "model.cfg", "-o", "model.h5", "--threads", draw.choice((1, 2)))
+    if not ok(f"{seed}: a healthy model breaks no law", run.status == 0 and
+              "WARN" not in run.out, f"{run}\n{random_models.text(spec)}"):
+        return
+    with h5py.File("model.h5", "r") as file:
+        wrong = wrong_values(file, config, weights, steps, None) or \
+            wrong_statistics(file, config, steps)
+    ok(f"{seed}: it is recorded as the documents say", not wrong,
+       f"{wrong}\n{random_models.text(spec)}")
+    wrong = wrong_verdicts("model.h5", 0)
+    ok(f"{seed}: check agrees with run", not wrong, wrong)
+    explore_fault(seed, draw, spec, config, weights, steps)
+
+
+def explore_fault(seed, draw, spec, config, weights, steps):
+    longest = max(inputs["tokens"].shape[1] for inputs in steps)
+    use = random_models.fault(draw, config["n_layers"], config["n_heads"], longest,
+                              len(steps[0]["tokens"]))
+    spec["faults"] = [use]
+    write("fault.cfg", random_models.text(spec))
+    run = txdiag("run", "fault.cfg", "-o", "fault.h5")
+    hit = layers_hit(use, config, steps)
+    what = f"{seed}: {use}"
+    if run.status == 2:
+        refused = not hit or "cannot act here" in run.err or "one key alone" in run.err
+        ok(f"{what}: refused since it changes nothing", refused, run)
+        return
+    ok(f"{what}: what runs changes something", hit, random_models.text(spec))
+    if is_judged(use, config, steps):
+        ok(f"{what}: breaks a law", run.status == 1, random_models.text(spec))
+    wrong = wrong_verdicts("fault.h5", run.status)
+    ok(f"{what}: check agrees with run", not wrong, wrong)
+    with h5py.File("fault.h5", "r") as file:
+        verdicts = map(text, file["checks/findings/verdict"][...])
+        named = {layer for layer, verdict in zip(file["checks/findings/layer"][...],
+                                                 verdicts) if verdict == "fail"}
+        if use["name"] in ("mask_missing", "mask_off_by_one", "padding_ignored"):
+            ok(f"{what}: exactly its layers are named", named == set(hit),
+               f"{named}, expected {hit}\n{run.out}")
+        if use["name"] in random_models.MASK_FAULTS[:3]:
+            wrong = wrong_values(file, config, weights, steps, sight_of(use, config))
+            ok(f"{what}: acts as its sentence says", not wrong,
+               f"{wrong}\n{random_models.text(spec)}")
+
+
+for number in range(COUNT):
+    explore(number)
+finish()

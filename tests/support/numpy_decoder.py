@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""The decoder of docs/model.cfg.md once more, in numpy and float64, written from the
+documents and not from the C sources: what a recording must hold. A model is a dict
+{"model": {...}, "mask": {...}, "weights": {"init": [...]}, "input": {...}, "seed": n}
+as model.cfg spells it, lists as lists."""
+import math
+
+import numpy as np
+
+from numpy_params import rng_key, rng_uniform
+
+PRESETS = {
+    "mini": {"norm": "rmsnorm", "positions": "learned", "activation": "gelu",
+             "gated": False, "qkv": "fused", "bias": False, "tie_embeddings": False,
+             "norm_eps": float(np.finfo(np.float32).eps)},
+    "gpt2": {"norm": "layernorm", "positions": "learned", "activation": "gelu_tanh",
+             "gated": False, "qkv": "fused", "bias": True, "tie_embeddings": True,
+             "norm_eps": 1e-5},
+    "llama": {"norm": "rmsnorm", "positions": "rotary", "activation": "silu",
+              "gated": True, "qkv": "separate", "bias": False, "tie_embeddings": False,
+              "norm_eps": 1e-5},
+}
+PADDING, DOCUMENT, FUTURE, WINDOW = 1, 2, 3, 4
+erf = np.vectorize(math.erf, otypes=[float])
+
+# --- the configuration, every default filled in
+
+
+def in_range(text, i):
+    for part in str(text).split(","):
+        low, colon, high = part.strip().partition(":")
+        if low == "*" or (not colon and int(low) == i):
+            return True
+        if colon and int(low or 0) <= i < (int(high) if high else i + 1):
+            return True
+    return False
+
+
+def resolve(spec):
+    """The configuration of every layer, as one dict with a list `layers`."""
+    given = dict(spec["model"])
+    c = dict(PRESETS[given.pop("preset", "mini")])
+    bias = given.pop("bias", c.pop("bias"))
+    differences = given.pop("layers", [])
+    c.update({"norm_placement": "pre", "residual_scale": 1.0, "score_scale": 0.0,
+              "rope_base": 10000.0, "rope_pairing": "half", "max_seq_len": 0})
+    c["norm"] = given.get("norm", c["norm"])
+    c.update({"qkv_bias": bias, "out_bias": bias, "mlp_bias": bias,
+              "norm_bias": bias and c["norm"] == "layernorm"})
+    c.update(given)
+    c.setdefault("n_kv_heads", c["n_heads"])
+    c.setdefault("head_dim", c["d_model"] // c["n_heads"])
+    c.setdefault("value_dim", c["head_dim"])
+    c.setdefault("d_ff", 4 * c["d_model"])
+    c.setdefault("final_norm", c["norm_placement"] == "pre")
+    c.setdefault("rotary", c["positions"] == "rotary")
+    c.setdefault("rope_width", c["head_dim"])
+    layer = {key: c[key] for key in ("norm_eps", "residual_scale", "score_scale",
+                                     "rotary", "rope_base", "rope_width",
+                                     "rope_pairing")}
+    layer.update({"causal": True, "window": 0, "fill": "-inf", "masked_row": "zero"})
+    layer.update({k: v for k, v in spec.get("mask", {}).items()
+                  if k != "evaluate_hidden"})
+    c["layers"] = []
+    for i in range(c["n_layers"]):
+        one = dict(layer)
+        for element in differences:
+            if in_range(element["range"], i):
+                one.update({k: v for k, v in element.items() if k != "range"})
+        one["score_scale"] = one["score_scale"] or 1 / math.sqrt(c["head_dim"])
+        one["fill"] = -np.inf if one["fill"] == "-inf" else float(one["fill"])
+        c["layers"].append(one)
+    return c
+
+# --- input
+
+
+def _windows(rows, given):
+    longest = max(len(row) for row in rows)
+    length, steps = given.get("length"), given.get("steps")
+    if length is None:
+        length, steps = longest // (steps or 1), steps or 1
+    elif steps is None:
+        steps = (longest - 1) // length + 1
+    return min(length, longest), steps
+
+
+def batches(spec, c):
+    """One dict of int arrays (batch, length) per step."""
+    given, out = spec["input"], []
+    if "random" in given:
+        batch, length = given["random"].get("batch", 1), given["random"]["length"]
+        key = rng_key(spec.get("seed", 1), "input.random")
+        for step in range(given.get("steps", 1)):
+            index = step * batch * length + np.arange(batch * length)
+            tokens = (rng_uniform(key, index) * c["vocab"]).astype(int)
+            out.append(_batch(tokens.reshape(batch, length), None, None, given,
+                              [length] * batch, length))
+        return out
+
+    def nested(rows):
+        return [rows] if rows is not None and not isinstance(rows[0], list) else rows
+    rows = nested(given["tokens"])
+    length, steps = _windows(rows, given)
+    for step in range(steps):
+        cut = slice(step * length, (step + 1) * length)
+
+        def window(name):
+            return [row[cut] for row in nested(given[name])] if name in given else None
+        counts = [len(row[cut]) for row in rows]
+        out.append(_batch(window("tokens"), window("positions"), window("documents"),
+                          given, counts, max(counts)))
+    return out
+
+
+def _batch(tokens, positions, documents, given, counts, length):
+    shape = (len(tokens), length)
+    out = {"tokens": np.full(shape, given.get("pad_id", 0)),
+           "valid": np.zeros(shape, int), "positions": np.zeros(shape, int),
+           "document": np.zeros(shape, int)}
+    for row, count in enumerate(counts):
+        start = length - count if given.get("pad") == "left" else 0
+        here = slice(start, start + count)
+        out["tokens"][row, here] = tokens[row]
+        out["valid"][row, here] = 1
+        out["positions"][row, here] = np.arange(count)
+        if positions is not None:
+            out["positions"][row, here] = positions[row]
+        if documents is not None:
+            out["document"][row, here] = documents[row]
+    return out
+
+
+def reasons(layer, inputs):
+    """(b, q, k): 0 where the query sees the key, else why not."""
+    where, document = inputs["positions"], inputs["document"]
+    distance = where[:, :, None] - where[:, None, :]
+    out = np.zeros(distance.shape, int)
+    if layer["window"]:
+        out[np.abs(distance) >= layer["window"]] = WINDOW
+    if layer["causal"]:
+        out[distance < 0] = FUTURE
+    out[document[:, :, None] != document[:, None, :]] = DOCUMENT
+    out[np.broadcast_to(inputs["valid"][:, None, :] == 0, out.shape)] = PADDING
+    return out
+
+# --- the pass
+
+
+def _norm(c, layer, x, weights, name):
+    if c["norm"] == "layernorm":
+        x = x - x.mean(-1, keepdims=True)
+    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + layer["norm_eps"])
+    return x * weights[name + ".weight"] + weights.get(name + ".bias", 0.0)
+
+
+def _linear(x, weights, name):
+    return x @ weights[name + ".weight"].T + weights.get(name + ".bias", 0.0)
+
+
+def _activate(x, kind):
+    if kind == "gelu":
+        return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+    if kind == "gelu_tanh":
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    if kind == "relu":
+        return np.maximum(x, 0)
+    with np.errstate(over="ignore"):
+        return x / (1 + np.exp(-x))
+
+
+def _rotate(layer, x, positions):
+    width = layer["rope_width"]
+    if not layer["rotary"] or width == 0:
+        return x
+    pairs = np.arange(width // 2)
+    angle = positions[:, None, :, None] * layer["rope_base"] ** (-2 * pairs / width)
+    first, second = (pairs, pairs + width // 2) if layer["rope_pairing"] == "half" \
+        else (2 * pairs, 2 * pairs + 1)
+    out = x.copy()
+    out[..., first] = x[..., first] * np.cos(angle) - x[..., second] * np.sin(angle)
+    out[..., second] = x[..., second] * np.cos(angle) + x[..., first] * np.sin(angle)
+    return out
+
+
+def _softmax(masked, policy):
+    top = masked.max(-1, keepdims=True)
+    empty = top == -np.inf
+    with np.errstate(invalid="ignore"):
+        e = np.exp(masked - np.where(empty, 0, top))
+    total = e.sum(-1, keepdims=True)
+    value = {"zero": 0.0, "nan": np.nan, "uniform": 1 / masked.shape[-1]}[policy]
+    return np.where(empty, value, e / np.where(empty, 1, total))
+
+
+def _used(layer, seen):
+    """Cells that are multiplied with values: seen ones; of a row all, if hidden scores
+    become a finite number or if an empty row gets weights all the same."""
+    if np.isfinite(layer["fill"]):
+        return np.ones_like(seen)
+    empty = ~seen.any(-1, keepdims=True)
+    return seen | (empty & (layer["masked_row"] != "zero"))
+
+
+def _mix(w, v, used):
+    out = np.where(used, w, 0) @ np.nan_to_num(v, posinf=0.0, neginf=0.0)
+    broken = (~np.isfinite(v)).any(-1)
+    if broken.any():
+        spoilt = (used & broken[:, :, None]).any(-1)
+        out[spoilt] = np.nan
+    return out
+
+
+def _sinusoids(positions, width):
+    lane = np.arange(width)
+    angle = positions[..., None] * 10000.0 ** (-(lane - lane % 2) / width)
+    return np.where(lane % 2 == 0, np.sin(angle), np.cos(angle))
+
+
+def _attend(c, i, x, weights, inputs, out, sight):
+    layer, p = c["layers"][i], f"layers.{i}.attn."
+    batch, length = inputs["tokens"].shape
+
+    def heads(name, count, width):
+        flat = _linear(x, weights, p + name)
+        return flat.reshape(batch, length, count, width).transpose(0, 2, 1, 3)
+    share = c["n_heads"] // c["n_kv_heads"]
+    out[p + "q_proj"] = heads("q", c["n_heads"], c["head_dim"])
+    out[p + "k_proj"] = heads("k", c["n_kv_heads"], c["head_dim"])
+    q = out[p + "q"] = _rotate(layer, out[p + "q_proj"], inputs["positions"])
+    k = out[p + "k"] = _rotate(layer, out[p + "k_proj"], inputs["positions"])
+    v = out[p + "v"] = heads("v", c["n_kv_heads"], c["value_dim"])
+    scores = layer["score_scale"] * (q @ np.repeat(k, share, 1).swapaxes(2, 3))
+    seen = np.repeat((reasons(layer, inputs) == 0)[:, None], c["n_heads"], 1)
+    if sight:
+        seen = sight(i, seen)
+    masked = np.where(seen, scores, layer["fill"])
+    w = _softmax(masked, layer["masked_row"])
+    out[p + "scores"], out[p + "masked"], out[p + "weights"] = scores, masked, w
+    out[p + "heads"] = _mix(w, np.repeat(v, share, 1), _used(layer, seen))
+    out[p + "merged"] = out[p + "heads"].transpose(0, 2, 1, 3).reshape(batch, length,
+                                                                       -1)
+    out[p + "out"] = _linear(out[p + "merged"], weights, p + "o")
+    out[p + "branch"] = layer["residual_scale"] * out[p + "out"]
+    return out[p + "branch"]
+
+
+def _mlp(c, i, x, weights, out):
+    p = f"layers.{i}.mlp."
+    up = out[p + "up"] = _linear(x, weights, p + "up")
+    if c["gated"]:
+        out[p + "gate"] = _linear(x, weights, p + "gate")
+        out[p + "gate_act"] = _activate(out[p + "gate"], c["activation"])
+        out[p + "act"] = out[p + "gate_act"] * up
+    else:
+        out[p + "act"] = _activate(up, c["activation"])
+    out[p + "out"] = _linear(out[p + "act"], weights, p + "down")
+    out[p + "branch"] = c["layers"][i]["residual_scale"] * out[p + "out"]
+    return out[p + "branch"]
+
+
+def _block(c, i, x, weights, inputs, out, sight):
+    layer, p = c["layers"][i], f"layers.{i}."
+    pre = c["norm_placement"] == "pre"
+
+    def norm(name, value):
+        out[p + name + ".out"] = _norm(c, layer, value, weights, p + name)
+        return out[p + name + ".out"]
+    out[p + "resid.pre"] = x
+    read = norm("norm1", x) if pre else x
+    middle = out[p + "resid.mid"] = x + _attend(c, i, read, weights, inputs, out, sight)
+    if pre:
+        out[p + "resid.post"] = middle + _mlp(c, i, norm("norm2", middle), weights, out)
+        return out[p + "resid.post"]
+    middle = norm("norm1", middle)
+    out[p + "resid.post"] = middle + _mlp(c, i, middle, weights, out)
+    return norm("norm2", out[p + "resid.post"])
+
+
+def forward(c, weights, inputs, sight=None):
+    """Every point by its name. sight(layer, seen (b, h, q, k)): another mask."""
+    out = {"input." + name: value for name, value in inputs.items()}
+    x = out["embed.tok"] = weights["embed.tok.weight"][inputs["tokens"]]
+    if c["positions"] == "learned":
+        out["embed.pos"] = weights["embed.pos.weight"][inputs["positions"]]
+    elif c["positions"] == "sinusoidal":
+        out["embed.pos"] = _sinusoids(inputs["positions"], c["d_model"])
+    x = out["embed.out"] = x + out.get("embed.pos", 0.0)
+    for i in range(c["n_layers"]):
+        x = _block(c, i, x, weights, inputs, out, sight)
+    if c["final_norm"]:
+        x = out["final.norm"] = _norm(c, c["layers"][-1], x, weights, "final_norm")
+    head = "embed.tok.weight" if c["tie_embeddings"] else "head.weight"
+    logits = out["logits"] = x @ weights[head].T
+    out["loss.token"] = _losses(logits, inputs)
+    return out
+
+
+def pairs(inputs):
+    """Where a real token is followed by a real token."""
+    valid = inputs["valid"] == 1
+    out = valid & np.roll(valid, -1, 1)
+    out[:, -1] = False
+    return out
+
+
+def _losses(logits, inputs):
+    top = logits.max(-1, keepdims=True)
+    lse = (np.log(np.exp(logits - top).sum(-1, keepdims=True)) + top)[..., 0]
+    following = np.roll(inputs["tokens"], -1, 1)
+    target = np.take_along_axis(logits, following[..., None], -1)[..., 0]
+    return np.where(pairs(inputs), lse - target, np.nan)
