@@ -95,8 +95,7 @@ static txd_status check_recording(check_report *report, const char *path)
                         "--set overrides a MODEL.cfg, and %s is a recording; --rules "
                         "changes thresholds",
                         path);
-    txd_guard_begin(path);
-    status = txd_recording_open(&recording, path, &partial);
+    status = txd_guard_open(&recording, path, &partial);
     if (status == TXD_OK) {
         complete = txd_trace_meta(recording, "complete");
         if (partial)

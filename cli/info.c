@@ -58,8 +58,7 @@ static txd_status info_recording(info_job *job)
     bool partial = false;
     size_t i, at;
 
-    txd_guard_begin(job->path); /* the end of the program is the end of it */
-    TXD_TRY(txd_recording_open(&job->trace, job->path, &partial));
+    TXD_TRY(txd_guard_open(&job->trace, job->path, &partial));
     txd_facts_text(facts, "kind", "recording");
     text = txd_trace_meta(job->trace, "txdiag_schema");
     if (text)

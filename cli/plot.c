@@ -63,8 +63,7 @@ static txd_status plot_recording(const txd_options *options, txd_arena *arena)
     TXD_TRY(read_request(&request, options, arena));
     TXD_TRY(txd_output_differs(request.path, path));
     TXD_TRY(txd_output_check(request.path, TXD_OUTPUT_PICTURE, options->force));
-    txd_guard_begin(path);
-    status = txd_recording_open(&recording, path, &partial);
+    status = txd_guard_open(&recording, path, &partial);
     if (partial)
         txd_output_say(options, "%s is not there; reading %s.part", path, path);
     if (status == TXD_OK)

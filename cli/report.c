@@ -19,8 +19,7 @@ static txd_status report_recording(const txd_options *options)
     if (!folder)
         return txd_fail(TXD_ERR_ARGUMENT,
                         "report needs -o DIR: the page will be DIR/index.html");
-    txd_guard_begin(path);
-    status = txd_recording_open(&recording, path, &partial);
+    status = txd_guard_open(&recording, path, &partial);
     if (partial)
         txd_output_say(options, "%s is not there; reading %s.part", path, path);
     if (status == TXD_OK)

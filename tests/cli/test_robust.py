@@ -95,6 +95,14 @@ for arguments in (("check", "damaged.h5"), ("info", "damaged.h5"),
     holds("the damaged file is named",
           exits(2, f"{arguments[0]}: what breaks HDF5 does not break us",
                 *arguments).err, "damaged.h5")
+circle = bytearray(KEPT)
+at = circle.find(b"GCOL")
+while at >= 0:  # a heap whose first string is followed by itself
+    circle[at + 16:at + 32] = bytes(16)
+    at = circle.find(b"GCOL", at + 4)
+write("circle.h5", bytes(circle))
+holds("what leads HDF5 in circles comes to an end",
+      exits(2, "with exit 2", "info", "circle.h5").err, "circle.h5", "damaged")
 
 # --- files that are not ours to write
 checkpoint.folder("hf")
