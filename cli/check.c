@@ -18,7 +18,9 @@ typedef struct check_report {
     bool json;
     txd_text text;
     txd_json writer;
-    int counts[4]; /* files by exit status: 0, 1, 2, 77 */
+    int counts[4];      /* files by exit status: 0, 1, 2, 77 */
+    const char *output; /* NULL = stdout */
+    bool refused;       /* the output is an input */
 } check_report;
 
 static void note_status(check_report *report, int status)
@@ -117,6 +119,10 @@ static txd_status check_cfg(check_report *report, const char *path)
     txd_passes passes = {0};
     txd_status status = txd_session_open(&session, report->options, path);
 
+    if (status == TXD_OK && report->output) {
+        status = txd_session_spares(&session, report->output);
+        report->refused |= status != TXD_OK;
+    }
     if (status == TXD_OK)
         status = txd_judge_apply(report->judge, session.root, session.arena);
     if (status == TXD_OK)
@@ -191,10 +197,15 @@ static void close_report(check_report *report)
     txd_text_add(&report->text, "\n");
 }
 
-static int write_result(check_report *report, const char *path)
+static int write_result(check_report *report)
 {
+    const char *path = report->output;
     txd_status status = txd_text_status(&report->text);
 
+    if (report->refused) { /* the reason was among the messages of the files */
+        txd_text_finish(&report->text);
+        return TXD_EXIT_NO_ANSWER;
+    }
     if (!path)
         return txd_output_result(&report->text, total_status(report));
     if (status == TXD_OK)
@@ -226,7 +237,7 @@ static txd_status check_arguments(check_report *report, const char *output)
 static int check_files(const txd_options *options)
 {
     const char *output = txd_options_value(options, "output");
-    check_report report = {.options = options};
+    check_report report = {.options = options, .output = output};
     txd_judge judge;
     txd_status status;
     int i, exit_status;
@@ -241,7 +252,7 @@ static int check_files(const txd_options *options)
         for (i = 0; i < options->operand_count; i++)
             check_file(&report, options->operands[i]);
         close_report(&report);
-        exit_status = write_result(&report, output);
+        exit_status = write_result(&report);
     } else {
         exit_status = txd_output_complain();
     }

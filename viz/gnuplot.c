@@ -55,7 +55,8 @@ static txd_status write_all(int file, const char *path, const void *bytes, size_
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return txd_fail(TXD_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+            return txd_fail(TXD_ERR_IO, "%s: cannot write: %s; make room there", path,
+                            strerror(errno));
         at += written;
         count -= (size_t)written;
     }
@@ -75,7 +76,8 @@ static txd_status write_file(const char *folder, const char *name, const void *b
         return txd_fail(TXD_ERR_IO, "%s: cannot create: %s", path, strerror(errno));
     status = write_all(file, path, bytes, count);
     if (close(file) != 0 && status == TXD_OK)
-        status = txd_fail(TXD_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+        status = txd_fail(TXD_ERR_IO, "%s: cannot write: %s; make room there", path,
+                          strerror(errno));
     return status;
 }
 

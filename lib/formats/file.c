@@ -28,9 +28,27 @@ static const char *kind_of(mode_t mode)
     return "a device";
 }
 
+static const char *remedy_of(int error)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return "; free space there, or choose another place";
+    case EFBIG:
+        return "; raise the limit on file sizes (ulimit -f), or choose another place";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "; change its rights, or choose another place";
+    default:
+        return "";
+    }
+}
+
 static txd_status fail_errno(const char *path, const char *action)
 {
-    return txd_fail(TXD_ERR_IO, "%s: %s: %s", path, action, strerror(errno));
+    return txd_fail(TXD_ERR_IO, "%s: %s: %s%s", path, action, strerror(errno),
+                    remedy_of(errno));
 }
 
 static txd_status map_open(txd_mapped *out, int file, const char *path)

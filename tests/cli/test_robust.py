@@ -119,6 +119,11 @@ write("rules.cfg", "checks : { };\n")
 exits(2, "rules are an input", "check", "kept.h5", "--rules", "rules.cfg", "-o",
       "rules.cfg", "--force")
 equal("they stay", read("rules.cfg"), b"checks : { };\n")
+checkpoint.folder("hf")
+before = read("hf/config.json")
+exits(2, "what a cfg reads is an input of check too", "check", "hf.cfg", "-o",
+      "hf/config.json", "--force")
+equal("it stays", read("hf/config.json"), before)
 write("part.h5.part", KEPT)
 exits(2, "REC.h5 is an input where only REC.h5.part is there", "check", "part.h5", "-o",
       "part.h5")
@@ -176,6 +181,8 @@ for arguments in (PLOT, ("check", "kept.h5", "-o", "a.txt"),
         result = txdiag(*arguments, file_limit=limit)
         ok(f"a limit of {limit} bytes is no crash of {arguments[0]}",
            result.status in (0, 2), result)
+        if result.status == 2 and arguments[0] == "check":
+            holds("and the remedy is named", result.err, "a.txt", "ulimit -f")
 equal("and nothing stays behind", glob.glob("*.part*") + glob.glob("rep/*.part*"),
       ["part.h5.part"])
 
