@@ -51,6 +51,7 @@ START_TEST(the_outermost_release_counts)
     txd_signals outer, inner;
 
     watch(SIGTERM);
+    arrived = 0;
     txd_signals_hold(&outer);
     txd_signals_hold(&inner);
     raise(SIGTERM);
