@@ -9,15 +9,15 @@
 #define COLUMN_CHUNK 512 /* rows (h5_table.c) */
 
 /* A chunk index in memory (HDF5 1.10.8, H5Dbtree.c): a key of 272 bytes and an address
- * per child, the node as it is in the file, and a buffer of that size to encode it. */
-#define NATIVE_KEY 272
-#define CHILDREN (2 * (size_t)TXD_H5_ISTORE_K)
-#define NATIVE_NODE (CHILDREN * 8 + (CHILDREN + 1) * NATIVE_KEY)
+ * per child, of which only those of chunks are ever touched, the node as it is in the
+ * file, and a buffer of that size to encode it. */
+#define NATIVE_CHILD (272 + 8)
 
-/* Measured: the open file, with the buffer for texts; and what freed chunks of unlike
- * sizes leave unused once more data has passed than the caches hold. */
-#define BASE_BYTES ((size_t)2 << 20)
-#define LOST_BYTES ((size_t)16 << 20)
+/* Measured: an open chunked dataset beside that, with its property lists. */
+#define OPEN_BYTES ((size_t)40 << 10)
+
+/* Measured: the open file, with the buffer for texts. */
+#define BASE_BYTES ((size_t)9 << 20)
 
 size_t txd_h5_cache_bytes(const txd_h5_plan *plan)
 {
@@ -42,11 +42,10 @@ void txd_recording_memory_add(txd_recording_memory *memory,
     cache = txd_h5_cache_bytes(&plan);
     memory->kept += 2 * (txd_recording_estimate(spec) - data);
     if (plan.chunked)
-        memory->kept += plan.parts * NATIVE_NODE;
+        memory->kept += plan.parts * OPEN_BYTES + chunks * NATIVE_CHILD;
     if (cache > data)
         cache = data;
     *(cache > TXD_H5_SMALL_CACHE ? &memory->large : &memory->small) += cache;
-    memory->passed += data - cache;
 }
 
 txd_dataset_spec txd_recording_column(size_t rows)
@@ -70,7 +69,5 @@ size_t txd_recording_memory_total(const txd_recording_memory *memory)
     size_t large =
         memory->large < TXD_H5_CACHE_BUDGET ? memory->large : TXD_H5_CACHE_BUDGET;
 
-    size_t lost = memory->passed / 4 < LOST_BYTES ? memory->passed / 4 : LOST_BYTES;
-
-    return BASE_BYTES + memory->kept + memory->small + large + lost;
+    return BASE_BYTES + memory->kept + memory->small + large;
 }

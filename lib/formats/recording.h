@@ -89,7 +89,7 @@ txd_dataset_spec txd_recording_column(size_t rows);
 /* What writing keeps in memory: chunk indices and descriptions, which never leave it,
  * and cached chunks. Start with zeros, add the datasets, ask for the total. */
 typedef struct txd_recording_memory {
-    size_t kept, small, large, passed;
+    size_t kept, small, large;
 } txd_recording_memory;
 void txd_recording_memory_add(txd_recording_memory *memory,
                               const txd_dataset_spec *spec);

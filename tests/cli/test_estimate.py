@@ -25,6 +25,16 @@ write("steps.cfg", """model : { preset = "mini"; vocab = 512; d_model = 64; n_he
   n_layers = 4; d_ff = 256; max_seq_len = 64; };
 input : { random : { batch = 4; length = 64; }; steps = 20; };
 """)
+write("everything.cfg", """model : { preset = "mini"; vocab = 512; d_model = 64;
+  n_heads = 8; n_layers = 2; d_ff = 256; max_seq_len = 64; };
+input : { random : { batch = 2; length = 16; }; steps = 200; };
+record : ( { probe = "full"; points = "*"; } );
+""")
+# Rows of 500 end within chunks of 256: such chunks must leave memory, too.
+write("odd.cfg", """model : { preset = "llama"; vocab = 100; d_model = 64; n_heads = 8;
+  n_layers = 2; d_ff = 64; };
+input : { random : { batch = 1; length = 500; }; steps = 12; };
+""")
 if STORIES:
     write("stories.cfg", f"""model : {{ from = "{STORIES}"; }};
 input : {{ file = "{STORIES}/golden/prompt_ids.npy"; }};
@@ -54,7 +64,7 @@ def within(name, estimate, truth):
        f"{estimate / max(truth, 1):.2f}", 0.8 * truth <= estimate <= 1.2 * truth)
 
 
-cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg"]
+cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg", "everything.cfg", "odd.cfg"]
 if STORIES:
     cases.append("stories.cfg")
 else:
@@ -69,4 +79,8 @@ for cfg in cases:
     within(f"{name}: bytes on disk", number(dry.out, "on disk"),
            os.path.getsize("out.h5"))
     within(f"{name}: peak memory", number(dry.out, "peak memory"), peak)
+_, few = peak_of("run", "odd.cfg", "-q", "-o", "out.h5", "--set", "input.steps=2")
+_, many = peak_of("run", "odd.cfg", "-q", "-o", "out.h5", "--set", "input.steps=20")
+ok(f"memory does not grow with the steps: {few} for 2, {many} for 20",
+   many < 1.1 * few)
 finish()
