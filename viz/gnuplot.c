@@ -198,6 +198,17 @@ static int spawn(pid_t *child, const posix_spawn_file_actions_t *actions,
     return error;
 }
 
+/* What a child exits with that could not become the program: posix_spawn tells so
+ * itself, but not everywhere (not under valgrind). */
+#define NOT_STARTED 127
+
+static txd_status fail_missing(void)
+{
+    return txd_fail(TXD_ERR_MISSING, "gnuplot, which draws the pictures, is not "
+                                     "installed (or not in PATH): "
+                                     "apt-get install gnuplot-nox fonts-dejavu-core");
+}
+
 static txd_status start(pid_t *child, const char *folder)
 {
     char program[] = "gnuplot", defaults[] = "-d", script[PATH_BYTES];
@@ -221,10 +232,7 @@ static txd_status start(pid_t *child, const char *folder)
     }
     free(environment);
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
-        return txd_fail(TXD_ERR_MISSING,
-                        "gnuplot, which draws the pictures, is not "
-                        "installed (or not in PATH): "
-                        "apt-get install gnuplot-nox fonts-dejavu-core");
+        return fail_missing();
     if (error != 0)
         return txd_fail(TXD_ERR_IO, "gnuplot cannot be started: %s", strerror(error));
     return TXD_OK;
@@ -298,6 +306,8 @@ static txd_status judge(int state, const char *folder)
     if (status == TXD_OK && WIFSIGNALED(state))
         status = txd_fail(TXD_ERR_IO, "gnuplot was ended by signal %d: %.600s",
                           WTERMSIG(state), txd_text_get(&said));
+    else if (status == TXD_OK && said.length == 0 && WEXITSTATUS(state) == NOT_STARTED)
+        status = fail_missing();
     else if (status == TXD_OK && (said.length != 0 || WEXITSTATUS(state) != 0))
         status = txd_fail(TXD_ERR_IO, "gnuplot failed with exit status %d: %.600s",
                           WEXITSTATUS(state), txd_text_get(&said));
