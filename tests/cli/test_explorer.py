@@ -40,7 +40,7 @@ def differs(found, expected, tolerance):
                     np.abs(expected), 0)
     allowed = tolerance * np.maximum(size.max(initial=0), np.abs(expected))
     same = (found == expected) | (np.isnan(found) & np.isnan(expected)) | \
-        (np.abs(found - expected) <= allowed)
+        (np.isfinite(expected) & (np.abs(found - expected) <= allowed))
     if same.all():
         return None
     at = np.unravel_index((~same).argmax(), same.shape)

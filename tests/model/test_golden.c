@@ -27,8 +27,9 @@ static double worst_error(observed *o, const double *got, size_t count,
         double error =
             isinf(golden[i]) && golden[i] == got[i] ? 0 : fabs(got[i] - golden[i]);
 
-        if (!(error <= worst))
-            worst = error;
+        if (isnan(error))
+            return NAN;
+        worst = fmax(worst, error);
         if (isfinite(golden[i]))
             largest = fmax(largest, fabs(golden[i]));
     }
