@@ -4,17 +4,9 @@
  */
 #include "faults/fault.h"
 
-static txd_status edit(const void *self, txd_params *params)
-{
-    const txd_fault_use *use = self;
-
-    txd_param_scale(txd_params_get(params, TXD_PARAM_EMBED_TOK, -1), use->strength);
-    return TXD_OK;
-}
-
 static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 {
-    return txd_plan_edit(plan, edit, use);
+    return txd_plan_scale(plan, use, TXD_PARAM_EMBED_TOK);
 }
 
 /* A sinusoidal table has the size that it has: tokens drown it from a size of 7 on,
@@ -28,15 +20,6 @@ static const char *inapplicable(const txd_config *config, const txd_inputs *inpu
                  "added to the token embeddings";
 }
 
-static const char *idle(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use)
-{
-    (void)config;
-    (void)inputs;
-    return use->strength == 1 ? "a strength of 1 leaves the embeddings as they are"
-                              : NULL;
-}
-
 const txd_fault txd_fault_embedding_too_large = {
     .name = "embedding_too_large",
     .sentence = "token embeddings are strength (100) times too large",
@@ -46,6 +29,6 @@ const txd_fault txd_fault_embedding_too_large = {
     .selectors = TXD_FAULT_STRENGTH,
     .strength = 100,
     .inapplicable = inapplicable,
-    .idle = idle,
+    .idle = txd_fault_idle_at_one,
     .plant = plant,
 };

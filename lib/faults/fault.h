@@ -65,8 +65,12 @@ txd_status txd_plan_edit(txd_plan *plan,
 /* Adds a tap that edits values; `self` must live in plan->arena. */
 txd_status txd_plan_tap(txd_plan *plan, const txd_tap *tap);
 
-/* Multiplies every element of a parameter. */
-void txd_param_scale(txd_param *param, double factor);
+/* Multiplies every element of a parameter outside of layers by the use's strength. */
+txd_status txd_plan_scale(txd_plan *plan, const txd_fault_use *use, txd_param_id id);
+
+/* Idle for faults that scale by their strength. */
+const char *txd_fault_idle_at_one(const txd_config *config, const txd_inputs *inputs,
+                                  const txd_fault_use *use);
 
 #ifdef __cplusplus
 }

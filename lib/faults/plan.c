@@ -57,17 +57,36 @@ txd_status txd_plan_tap(txd_plan *plan, const txd_tap *tap)
     return TXD_OK;
 }
 
-void txd_param_scale(txd_param *param, double factor)
+struct scaling {
+    txd_param_id id;
+    double factor;
+};
+
+static txd_status scale(const void *self, txd_params *params)
 {
-    size_t count = txd_tensor_count(&param->value);
+    const struct scaling *scaling = self;
+    txd_tensor *value = &txd_params_get(params, scaling->id, -1)->value;
+    size_t count = txd_tensor_count(value);
 
     for (size_t i = 0; i < count; i++) {
-        if (param->value.dtype == TXD_F64)
-            ((double *)param->value.data)[i] *= factor;
+        if (value->dtype == TXD_F64)
+            ((double *)value->data)[i] *= scaling->factor;
         else
-            ((float *)param->value.data)[i] =
-                (float)(factor * (double)((float *)param->value.data)[i]);
+            ((float *)value->data)[i] =
+                (float)(scaling->factor * (double)((float *)value->data)[i]);
     }
+    return TXD_OK;
+}
+
+txd_status txd_plan_scale(txd_plan *plan, const txd_fault_use *use, txd_param_id id)
+{
+    struct scaling *scaling = txd_arena_alloc(plan->arena, 1, sizeof *scaling);
+
+    if (scaling == NULL)
+        return TXD_ERR_MEMORY;
+    scaling->id = id;
+    scaling->factor = use->strength;
+    return txd_plan_edit(plan, scale, scaling);
 }
 
 /* Every part of a range must hold something of 0..count-1. */

@@ -114,3 +114,12 @@ const char *txd_fault_needs_padding(const txd_config *config, const txd_inputs *
         return "needs padded input: rows of unequal length";
     return NULL;
 }
+
+const char *txd_fault_idle_at_one(const txd_config *config, const txd_inputs *inputs,
+                                  const txd_fault_use *use)
+{
+    (void)config;
+    (void)inputs;
+    return use->strength == 1 ? "a strength of 1 leaves the embeddings as they are"
+                              : NULL;
+}
