@@ -39,6 +39,39 @@ txd_status REF(activate)(txd_ctx *ctx, const struct txd_activate_args *a)
     return TXD_OK;
 }
 
+static real slope(real x, int kind)
+{
+    const real half = (real)0.5, root_half = (real)0.70710678118654752440;
+    const real root_2_pi = (real)0.79788456080286535588, cubic = (real)0.044715;
+    real t, s;
+
+    switch (kind) {
+    case GELU: /* Phi(x) + x phi(x), phi(0) = sqrt(2/pi) / 2 */
+        return half * (1 + REAL(erf)(x * root_half)) +
+               x * half * root_2_pi * REAL(exp)(-half * x * x);
+    case GELU_TANH:
+        t = REAL(tanh)(root_2_pi * (x + cubic * x * x * x));
+        return half * (1 + t) +
+               half * x * (1 - t * t) * root_2_pi * (1 + 3 * cubic * x * x);
+    case RELU:
+        return x > 0 ? 1 : (isnan(x) ? x : 0);
+    default:
+        s = 1 / (1 + REAL(exp)(-x));
+        return s * (1 + x * (1 - s));
+    }
+}
+
+txd_status REF(activate_back)(txd_ctx *ctx, const struct txd_activate_back_args *a)
+{
+    const real *x = a->x, *d_out = a->d_out;
+    real *d_x = a->d_x;
+
+    (void)ctx;
+    for (size_t i = 0; i < a->count; i++)
+        d_x[i] = d_out[i] * slope(x[i], a->kind);
+    return TXD_OK;
+}
+
 txd_status REF(multiply)(txd_ctx *ctx, const struct txd_pair_args *a)
 {
     const real *x = a->a, *y = a->b;
@@ -47,6 +80,23 @@ txd_status REF(multiply)(txd_ctx *ctx, const struct txd_pair_args *a)
     (void)ctx;
     for (size_t i = 0; i < a->count; i++)
         out[i] = x[i] * y[i];
+    return TXD_OK;
+}
+
+txd_status REF(multiply_back)(txd_ctx *ctx, const struct txd_pair_back_args *a)
+{
+    const real *x = a->a, *y = a->b, *d_out = a->d_out;
+    real *d_a = a->d_a, *d_b = a->d_b;
+
+    (void)ctx;
+    for (size_t i = 0; i < a->count; i++) {
+        real d = d_out[i];
+
+        if (d_a != NULL)
+            d_a[i] = d * y[i];
+        if (d_b != NULL)
+            d_b[i] = d * x[i];
+    }
     return TXD_OK;
 }
 
@@ -61,6 +111,16 @@ txd_status REF(add)(txd_ctx *ctx, const struct txd_pair_args *a)
     return TXD_OK;
 }
 
+txd_status REF(add_back)(txd_ctx *ctx, const struct txd_pair_back_args *a)
+{
+    (void)ctx;
+    if (a->d_a != NULL)
+        memmove(a->d_a, a->d_out, a->count * sizeof(real));
+    if (a->d_b != NULL)
+        memmove(a->d_b, a->d_out, a->count * sizeof(real));
+    return TXD_OK;
+}
+
 txd_status REF(scale)(txd_ctx *ctx, const struct txd_scale_args *a)
 {
     const real *x = a->x;
@@ -70,6 +130,11 @@ txd_status REF(scale)(txd_ctx *ctx, const struct txd_scale_args *a)
     for (size_t i = 0; i < a->count; i++)
         out[i] = factor * x[i];
     return TXD_OK;
+}
+
+txd_status REF(scale_back)(txd_ctx *ctx, const struct txd_scale_args *a)
+{
+    return REF(scale)(ctx, a);
 }
 
 /* Row (b, t, h) of one layout is row (b, h, t) of the other. */
@@ -96,10 +161,24 @@ txd_status REF(split_heads)(txd_ctx *ctx, const struct txd_heads_args *a)
     return TXD_OK;
 }
 
+txd_status REF(split_heads_back)(txd_ctx *ctx, const struct txd_heads_args *a)
+{
+    (void)ctx;
+    swap_heads(a, false);
+    return TXD_OK;
+}
+
 txd_status REF(merge_heads)(txd_ctx *ctx, const struct txd_heads_args *a)
 {
     (void)ctx;
     swap_heads(a, false);
+    return TXD_OK;
+}
+
+txd_status REF(merge_heads_back)(txd_ctx *ctx, const struct txd_heads_args *a)
+{
+    (void)ctx;
+    swap_heads(a, true);
     return TXD_OK;
 }
 
@@ -123,19 +202,33 @@ static void rotate_row(real *out, const real *x, const struct txd_rotate_args *a
             (a->width - a->rope_width) * sizeof(real));
 }
 
-txd_status REF(rotate)(txd_ctx *ctx, const struct txd_rotate_args *a)
+/* By the positions, or back by them: `sign` is 1 or -1. */
+static void rotate_all(const struct txd_rotate_args *a, int sign)
 {
     const real *x = a->x;
     real *out = a->out;
 
-    (void)ctx;
     for (size_t b = 0; b < a->batch; b++)
         for (size_t h = 0; h < a->heads; h++)
             for (size_t t = 0; t < a->length; t++) {
                 size_t row = ((b * a->heads + h) * a->length + t) * a->width;
 
-                rotate_row(out + row, x + row, a, a->positions[b * a->length + t]);
+                rotate_row(out + row, x + row, a,
+                           sign * (double)a->positions[b * a->length + t]);
             }
+}
+
+txd_status REF(rotate)(txd_ctx *ctx, const struct txd_rotate_args *a)
+{
+    (void)ctx;
+    rotate_all(a, 1);
+    return TXD_OK;
+}
+
+txd_status REF(rotate_back)(txd_ctx *ctx, const struct txd_rotate_args *a)
+{
+    (void)ctx;
+    rotate_all(a, -1);
     return TXD_OK;
 }
 

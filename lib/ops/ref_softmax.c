@@ -5,6 +5,8 @@
  * overflows; a NaN anywhere in a row makes the whole row NaN, as it does in the
  * formula.
  */
+#include <string.h>
+
 #include "ops/real.h"
 
 /* In the order of txd_masked_row (model/config.h). */
@@ -31,6 +33,21 @@ txd_status REF(mask)(txd_ctx *ctx, const struct txd_mask_args *a)
             size_t i = r * a->stride + j;
 
             out[i] = a->visible[i] ? scores[i] : (real)a->fill;
+        }
+    return TXD_OK;
+}
+
+txd_status REF(mask_back)(txd_ctx *ctx, const struct txd_mask_back_args *a)
+{
+    const real *d_out = a->d_out;
+    real *d_scores = a->d_scores;
+
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t j = 0; j < a->keys; j++) {
+            size_t i = r * a->stride + j;
+
+            d_scores[i] = a->visible[i] ? d_out[i] : 0;
         }
     return TXD_OK;
 }
@@ -85,6 +102,30 @@ txd_status REF(softmax)(txd_ctx *ctx, const struct txd_softmax_args *a)
     (void)ctx;
     for (size_t r = 0; r < a->rows; r++)
         softmax_row(a, r);
+    return TXD_OK;
+}
+
+static void softmax_back_row(const struct txd_softmax_back_args *a, size_t r)
+{
+    const real *weights = (const real *)a->weights + r * a->stride;
+    const real *d_out = (const real *)a->d_out + r * a->stride;
+    real *d_masked = (real *)a->d_masked + r * a->stride, mean = 0;
+    bool empty = isinf(a->max[r]) && a->max[r] < 0;
+
+    for (size_t j = a->begin; j < a->end && !empty; j++)
+        mean += d_out[j] * weights[j];
+    for (size_t j = 0; j < a->keys; j++) {
+        bool inside = j >= a->begin && j < a->end && !empty;
+
+        d_masked[j] = inside ? weights[j] * (d_out[j] - mean) : 0;
+    }
+}
+
+txd_status REF(softmax_back)(txd_ctx *ctx, const struct txd_softmax_back_args *a)
+{
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++)
+        softmax_back_row(a, r);
     return TXD_OK;
 }
 
@@ -171,5 +212,32 @@ txd_status REF(loss)(txd_ctx *ctx, const struct txd_loss_args *a)
         out[r] = a->targets[r] < 0 ? (real)NAN
                                    : max + REAL(log)(sum) - logits[a->targets[r]];
     }
+    return TXD_OK;
+}
+
+static void loss_back_row(const struct txd_loss_back_args *a, size_t r)
+{
+    const real *logits = (const real *)a->logits + r * a->vocab;
+    real *d_logits = (real *)a->d_logits + r * a->vocab, sum = 0;
+    real d = ((const real *)a->d_out)[r], max = largest(logits, 0, a->vocab);
+
+    if (a->targets[r] < 0) {
+        memset(d_logits, 0, a->vocab * sizeof(real));
+        return;
+    }
+    for (size_t j = 0; j < a->vocab; j++)
+        sum += REAL(exp)(logits[j] - max);
+    for (size_t j = 0; j < a->vocab; j++) {
+        real p = REAL(exp)(logits[j] - max) / sum;
+
+        d_logits[j] = d * (j == (size_t)a->targets[r] ? p - 1 : p);
+    }
+}
+
+txd_status REF(loss_back)(txd_ctx *ctx, const struct txd_loss_back_args *a)
+{
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++)
+        loss_back_row(a, r);
     return TXD_OK;
 }

@@ -14,7 +14,7 @@
 
 static const char *const op_names[TXD_OP_COUNT] = {
 #define TXD_OP(name, arguments) #name,
-    TXD_OPS(TXD_OP)
+    TXD_FORWARD_OPS(TXD_OP)
 #undef TXD_OP
 };
 
@@ -50,7 +50,7 @@ START_TEST(every_operation_of_every_backend_is_within_its_bound)
 
         if (backend->prepare != NULL)
             backend->prepare();
-        for (int op = 0; op < TXD_OP_COUNT; op++) {
+        for (int op = 0; op < TXD_OP_embed_back; op++) {
             char first[200] = "";
             size_t failures = failures_of(&backend->ops, backend, (txd_op)op, first);
 
@@ -130,7 +130,7 @@ BREAK(stats, stats, a->part->nonfinite += 1)
 
 static const struct txd_ops broken = {
 #define TXD_OP(name, arguments) .name = broken_##name,
-    TXD_OPS(TXD_OP)
+    TXD_FORWARD_OPS(TXD_OP)
 #undef TXD_OP
 };
 
@@ -139,7 +139,7 @@ START_TEST(a_broken_backend_is_caught_at_every_operation)
     const txd_backend *ref32;
 
     ck_assert_int_eq(txd_backend_find(&ref32, "ref32"), TXD_OK);
-    for (int op = 0; op < TXD_OP_COUNT; op++) {
+    for (int op = 0; op < TXD_OP_embed_back; op++) {
         char first[200] = "";
 
         ck_assert_msg(failures_of(&broken, ref32, (txd_op)op, first) > 0,

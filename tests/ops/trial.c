@@ -143,7 +143,7 @@ void trial_run(struct trial *trial, txd_op op)
 {
     static void (*const trials[TXD_OP_COUNT])(struct trial *) = {
 #define TXD_OP(name, arguments) trial_##name,
-        TXD_OPS(TXD_OP)
+        TXD_FORWARD_OPS(TXD_OP)
 #undef TXD_OP
     };
 

@@ -62,7 +62,7 @@ void trial_compare(struct trial *t, const char *what, void *out, const double *e
 
 /* One function per operation. */
 #define TXD_OP(name, arguments) void trial_##name(struct trial *t);
-TXD_OPS(TXD_OP)
+TXD_FORWARD_OPS(TXD_OP)
 #undef TXD_OP
 
 #endif
