@@ -13,15 +13,14 @@
 #define RAGGED                                                                         \
     "input : { tokens = ([1, 5, 9, 2, 7, 3, 11, 40], [4, 4, 8], [3, 1, 2, 9, 60]); "
 
-/* `judged` of the laws must have something to judge, or the test would pass by skips.
- */
-static void expect_silence(const char *cfg, size_t judged)
+/* Every law passes, except those of the list `idle`, which find nothing to judge: a law
+ * that skips although nobody expects it would look like one that holds. */
+static void expect_silence(const char *cfg, const char *idle)
 {
     const char *backends[] = {"ref64", "ref32", "cpu32"};
 
     for (size_t b = 0; b < 3; b++) {
         char text[2048];
-        size_t passed = 0;
         live l;
 
         snprintf(text, sizeof text, "%s precision : { backend = \"%s\"; };", cfg,
@@ -29,26 +28,24 @@ static void expect_silence(const char *cfg, size_t judged)
         live_run(&l, text, NULL);
         for (size_t i = 0; i < l.count; i++) {
             const txd_result *r = &l.results[i];
+            bool is_idle = txd_glob_list(idle, r->check);
 
-            ck_assert_msg(r->verdict == TXD_VERDICT_PASS ||
-                              r->verdict == TXD_VERDICT_SKIP,
-                          "%s: %s: %s\n%s", backends[b], r->check,
+            ck_assert_msg(r->verdict == (is_idle ? TXD_VERDICT_SKIP : TXD_VERDICT_PASS),
+                          "%s: %s: %s: %s\n%s", backends[b], r->check,
+                          txd_verdict_name(r->verdict),
                           r->finding_count ? r->findings[0].message : r->note, cfg);
-            passed += r->verdict == TXD_VERDICT_PASS;
         }
-        ck_assert_msg(passed == judged, "%zu laws passed, expected %zu\n%s", passed,
-                      judged, cfg);
         ck_assert_int_eq(txd_checks_exit(l.results, l.count, true), 0);
         live_finish(&l);
     }
 }
 
-static void expect_real(const char *model, const char *rest, size_t judged)
+static void expect_real(const char *model, const char *rest, const char *idle)
 {
     char text[1024];
 
     snprintf(text, sizeof text, "model : { from = \"%s\"; }; %s", model, rest);
-    expect_silence(text, judged);
+    expect_silence(text, idle);
 }
 
 START_TEST(stories260K_is_healthy)
@@ -60,12 +57,15 @@ START_TEST(stories260K_is_healthy)
     expect_real(model,
                 "input : { tokens = [1, 403, 407, 261, 378, 269, 12, 500, 33, 2, 9, "
                 "44, 301, 302, 303, 8, 77, 511, 0, 5]; };",
-                5);
+                "padding,position_norm");
     expect_real(
         model,
-        "input : { tokens = ([1, 403, 407, 261, 378], [1, 9]); pad = \"left\"; };", 6);
-    expect_real(model, "input : { tokens = ([1, 403, 407, 261, 378], [1, 9]); };", 6);
-    expect_real(model, "input : { random = { batch = 2; length = 300; }; };", 5);
+        "input : { tokens = ([1, 403, 407, 261, 378], [1, 9]); pad = \"left\"; };",
+        "position_norm");
+    expect_real(model, "input : { tokens = ([1, 403, 407, 261, 378], [1, 9]); };",
+                "position_norm");
+    expect_real(model, "input : { random = { batch = 2; length = 300; }; };",
+                "padding,position_norm");
 }
 END_TEST
 
@@ -75,11 +75,12 @@ START_TEST(gpt_nano_sort_is_healthy)
 
     if (!model)
         test_skip(TEST_NO_MODEL);
-    expect_real(model, "input : { tokens = [0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2]; };", 6);
-    expect_real(model, "input : { tokens = ([0, 1, 2, 1, 0, 2], [2, 1]); };", 7);
+    expect_real(model, "input : { tokens = [0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2]; };",
+                "padding");
+    expect_real(model, "input : { tokens = ([0, 1, 2, 1, 0, 2], [2, 1]); };", "");
     expect_real(model,
                 "input : { tokens = ([0, 1, 2, 1, 0, 2], [2, 1]); pad = \"left\"; };",
-                7);
+                "");
 }
 END_TEST
 
@@ -95,47 +96,47 @@ START_TEST(the_presets_are_healthy)
                  "n_layers = 2; d_ff = 64; max_seq_len = 64; }; "
                  "input : { random = { batch = 2; length = 40; }; };",
                  presets[i]);
-        expect_silence(text, i == 2 ? 5 : 6);
+        expect_silence(text, i == 2 ? "padding,position_norm" : "padding");
     }
 }
 END_TEST
 
 START_TEST(variants_of_the_block_are_healthy)
 {
-    expect_silence(MINI "norm_placement = \"post\"; }; " RAGGED "};", 7);
-    expect_silence(MINI "residual_scale = 0.5; }; " RAGGED "};", 7);
+    expect_silence(MINI "norm_placement = \"post\"; }; " RAGGED "};", "");
+    expect_silence(MINI "residual_scale = 0.5; }; " RAGGED "};", "");
     expect_silence(MINI "norm = \"layernorm\"; activation = \"relu\"; gated = true; }; "
                         "input : { random = { batch = 1; length = 64; }; };",
-                   6);
-    expect_silence(MINI "positions = \"none\"; }; " RAGGED "};", 6);
+                   "padding");
+    expect_silence(MINI "positions = \"none\"; }; " RAGGED "};", "position_norm");
     expect_silence(MINI "n_kv_heads = 2; head_dim = 6; value_dim = 10; }; " RAGGED
                         "pad = \"left\"; };",
-                   7);
-    expect_silence(MINI "n_kv_heads = 1; score_scale = 1.0; }; " RAGGED "};", 7);
+                   "");
+    expect_silence(MINI "n_kv_heads = 1; score_scale = 1.0; }; " RAGGED "};", "");
 }
 END_TEST
 
 START_TEST(variants_of_the_mask_are_healthy)
 {
-    expect_silence(MINI "}; mask : { window = 3; }; " RAGGED "};", 7);
-    expect_silence(MINI "}; mask : { window = 1; }; " RAGGED "pad = \"left\"; };", 7);
-    expect_silence(MINI "}; mask : { causal = false; }; " RAGGED "};", 6);
+    expect_silence(MINI "}; mask : { window = 3; }; " RAGGED "};", "");
+    expect_silence(MINI "}; mask : { window = 1; }; " RAGGED "pad = \"left\"; };", "");
+    expect_silence(MINI "}; mask : { causal = false; }; " RAGGED "};", "causality");
     expect_silence(
-        MINI "}; mask : { fill = -1e9; masked_row = \"uniform\"; }; " RAGGED "};", 7);
+        MINI "}; mask : { fill = -1e9; masked_row = \"uniform\"; }; " RAGGED "};", "");
     expect_silence(
-        MINI "}; mask : { masked_row = \"nan\"; }; " RAGGED "pad = \"left\"; };", 7);
+        MINI "}; mask : { masked_row = \"nan\"; }; " RAGGED "pad = \"left\"; };", "");
     expect_silence(MINI "}; mask : { evaluate_hidden = \"always\"; }; "
                         "input : { tokens = [1, 2, 3, 4, 5, 6]; "
                         "documents = [0, 0, 1, 1, 1, 2]; };",
-                   6);
-    expect_silence(MINI "}; " RAGGED "steps = 2; };", 7);
+                   "padding");
+    expect_silence(MINI "}; " RAGGED "steps = 2; };", "");
 }
 END_TEST
 
 START_TEST(one_token_alone_is_healthy)
 {
     /* No later key and no padding: the two mask laws have nothing to judge. */
-    expect_silence(MINI "}; input : { tokens = [3]; };", 5);
+    expect_silence(MINI "}; input : { tokens = [3]; };", "causality,padding");
 }
 END_TEST
 
