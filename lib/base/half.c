@@ -35,6 +35,32 @@ static uint32_t shift_even(uint32_t bits, unsigned shift)
     return kept;
 }
 
+/* To float, inexact results to the neighbour with an odd last bit: a later rounding to
+ * fewer bits is then as if done at once (Boldo and Melquiond 2008). */
+static float to_odd(double value)
+{
+    float rounded = (float)value;
+    uint32_t bits = bits_of(rounded);
+
+    if (value != value) {
+        uint64_t wide;
+
+        memcpy(&wide, &value, sizeof wide);
+        return float_of((uint32_t)(wide >> 63) << 31 | 0x7fc00000u |
+                        (uint32_t)(wide >> 29 & 0x7fffffu));
+    }
+    if ((double)rounded == value || (bits & 0x7fffffffu) == 0x7f800000u || (bits & 1))
+        return rounded;
+    /* From zero the neighbour is the smallest subnormal of the value's sign: a signed
+     * zero keeps that sign. */
+    if ((rounded > 0 && (double)rounded > value) ||
+        (rounded < 0 && (double)rounded < value))
+        bits--;
+    else
+        bits++;
+    return float_of(bits);
+}
+
 float txd_f16_to_f32(uint16_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
@@ -87,4 +113,26 @@ uint16_t txd_f32_to_bf16(float value)
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)(bits >> 16 | 0x40u);
     return (uint16_t)shift_even(bits, 16);
+}
+
+uint16_t txd_f64_to_f16(double value)
+{
+    return txd_f32_to_f16(to_odd(value));
+}
+
+uint16_t txd_f64_to_bf16(double value)
+{
+    return txd_f32_to_bf16(to_odd(value));
+}
+
+void txd_f16_round(float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = txd_f16_to_f32(txd_f32_to_f16(values[i]));
+}
+
+void txd_bf16_round(float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = txd_bf16_to_f32(txd_f32_to_bf16(values[i]));
 }

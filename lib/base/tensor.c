@@ -3,7 +3,7 @@
  * Sizes, shapes and conversions. Every pair of dtypes goes through one of two wide
  * forms, double for the floating ones and int64 for the integers, in short pieces
  * that stay in the cache. Pieces are copied bytewise: mapped files need not be
- * aligned. Rounding to 16 bits happens once: the step to float rounds to odd.
+ * aligned.
  */
 #include "base/tensor.h"
 
@@ -29,36 +29,15 @@ static bool is_integer(txd_dtype dtype)
     return dtype == TXD_I64 || dtype == TXD_I32 || dtype == TXD_U8;
 }
 
-/* To float, inexact results to the neighbour with an odd last bit: a later rounding
- * to fewer bits is then as if done at once (Boldo and Melquiond 2008). */
-static float to_odd(double value)
-{
-    float rounded = (float)value;
-    uint32_t bits;
-
-    if (isnan(value) || isinf(rounded) || (double)rounded == value)
-        return rounded;
-    memcpy(&bits, &rounded, sizeof bits);
-    if (bits & 1)
-        return rounded;
-    if (fabs((double)rounded) > fabs(value))
-        bits--;
-    else
-        bits++;
-    /* From zero the neighbour is the smallest subnormal of the value's sign, which
-     * bits++ gives, since a signed zero keeps that sign. */
-    memcpy(&rounded, &bits, sizeof rounded);
-    return rounded;
-}
-
-/* The same from int64: 52 bits and a sticky one, exact in double. */
-static float integer_to_odd(int64_t value)
+/* An int64 as a double that rounds to 16 bits as the integer would: 52 bits of it and a
+ * sticky one, exact in double. */
+static double sticky(int64_t value)
 {
     int64_t low = value & 0x7ff;
 
     if (value > -((int64_t)1 << 52) && value < (int64_t)1 << 52)
-        return to_odd((double)value);
-    return to_odd((double)(value - low) + (low ? 1024.0 : 0.0));
+        return (double)value;
+    return (double)(value - low) + (low ? 1024.0 : 0.0);
 }
 
 static int64_t to_integer(double value, double low, double high)
@@ -130,11 +109,11 @@ static void store_reals(piece *to, txd_dtype dtype, const double *from, size_t c
         break;
     case TXD_F16:
         for (size_t i = 0; i < count; i++)
-            to->b16[i] = txd_f32_to_f16(to_odd(from[i]));
+            to->b16[i] = txd_f64_to_f16(from[i]);
         break;
     case TXD_BF16:
         for (size_t i = 0; i < count; i++)
-            to->b16[i] = txd_f32_to_bf16(to_odd(from[i]));
+            to->b16[i] = txd_f64_to_bf16(from[i]);
         break;
     case TXD_I64:
         for (size_t i = 0; i < count; i++)
@@ -163,10 +142,10 @@ static void store_integer(piece *to, txd_dtype dtype, size_t i, int64_t value)
         to->f32[i] = (float)value;
         break;
     case TXD_F16:
-        to->b16[i] = txd_f32_to_f16(integer_to_odd(value));
+        to->b16[i] = txd_f64_to_f16(sticky(value));
         break;
     case TXD_BF16:
-        to->b16[i] = txd_f32_to_bf16(integer_to_odd(value));
+        to->b16[i] = txd_f64_to_bf16(sticky(value));
         break;
     case TXD_I64:
         to->i64[i] = value;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * float16 and bfloat16 against an independent computation: values by ldexp in double,
- * rounding by the processor's own round-to-even of a quotient.
+ * rounding by the processor's own round-to-even of a quotient. (test_half_numpy.py
+ * holds them against numpy's.)
  */
 #include <math.h>
 #include <stdint.h>
@@ -15,10 +16,14 @@ typedef struct layout {
     int fraction, bias, top; /* fraction bits, exponent bias, largest exponent field */
     float (*widen)(uint16_t);
     uint16_t (*narrow)(float);
+    uint16_t (*narrow_double)(double);
+    void (*round)(float *, size_t);
 } layout;
 
-static const layout f16 = {10, 15, 31, txd_f16_to_f32, txd_f32_to_f16};
-static const layout bf16 = {7, 127, 255, txd_bf16_to_f32, txd_f32_to_bf16};
+static const layout f16 = {
+    10, 15, 31, txd_f16_to_f32, txd_f32_to_f16, txd_f64_to_f16, txd_f16_round};
+static const layout bf16 = {
+    7, 127, 255, txd_bf16_to_f32, txd_f32_to_bf16, txd_f64_to_bf16, txd_bf16_round};
 
 static uint32_t bits_of(float value)
 {
@@ -65,14 +70,20 @@ static double rounded(const layout *l, double x)
     return fabs(result) > largest ? copysign(INFINITY, x) : copysign(result, x);
 }
 
+static void check_result(const layout *l, double x, uint16_t bits)
+{
+    double got = value_of(l, bits), expected = rounded(l, x);
+
+    if (isnan(x) ? isnan(got) && !signbit(x) == !(bits & 0x8000u)
+                 : got == expected && !signbit(got) == !signbit(x))
+        return;
+    ck_abort_msg("%a became %a (0x%04x), expected %a", x, got, bits, expected);
+}
+
 static void check_narrowing(const layout *l, float x)
 {
-    uint16_t bits = l->narrow(x);
-    double got = value_of(l, bits), expected = rounded(l, (double)x);
-
-    if (isnan(x) ? isnan(got) : got == expected && !signbit(got) == !signbit(x))
-        return;
-    ck_abort_msg("%a (0x%08x) became %a, expected %a", x, bits_of(x), got, expected);
+    check_result(l, (double)x, l->narrow(x));
+    check_result(l, (double)x, l->narrow_double((double)x));
 }
 
 static void check_every_pattern(const layout *l)
@@ -92,6 +103,19 @@ static void check_every_pattern(const layout *l)
     }
 }
 
+/* The doubles just beside a midpoint: by way of a rounded float they fall on it. */
+static void check_double_tie(const layout *l, double middle, unsigned bits)
+{
+    double below = nextafter(middle, 0), above = nextafter(middle, INFINITY);
+
+    ck_assert((double)(float)below == middle && (double)(float)above == middle);
+    ck_assert_uint_eq(l->narrow_double(middle), bits + (bits & 1));
+    ck_assert_uint_eq(l->narrow_double(below), bits);
+    ck_assert_uint_eq(l->narrow_double(above), bits + 1);
+    ck_assert_uint_eq(l->narrow_double(-below), bits | 0x8000u);
+    ck_assert_uint_eq(l->narrow_double(-above), (bits + 1) | 0x8000u);
+}
+
 /* Midpoints between neighbours, and the floats just beside them. */
 static void check_every_tie(const layout *l)
 {
@@ -103,15 +127,26 @@ static void check_every_tie(const layout *l)
             low == 0 || bits + 1 == infinity
                 ? value_of(l, bits ? bits : 1) - value_of(l, bits ? bits - 1 : 0)
                 : value_of(l, bits + 1) - low;
-        float middle = (float)(low + step / 2);
+        double exact = low + step / 2;
+        float middle = (float)exact;
         float beside[3] = {nextafterf(middle, -INFINITY), middle,
                            nextafterf(middle, INFINITY)};
 
+        ck_assert_uint_eq(l->narrow(middle), bits + (bits & 1));
         for (int i = 0; i < 3; i++) {
             check_narrowing(l, beside[i]);
             check_narrowing(l, -beside[i]);
         }
+        check_double_tie(l, exact, bits);
     }
+}
+
+static double double_of(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 static void check_random_patterns(const layout *l)
@@ -120,6 +155,57 @@ static void check_random_patterns(const layout *l)
 
     for (uint64_t i = 0; i < 2000000; i++)
         check_narrowing(l, float_of((uint32_t)txd_rng_bits(key, i)));
+}
+
+/* Doubles of all sizes, those near the range of a half more often. */
+static void check_random_doubles(const layout *l)
+{
+    uint64_t key = txd_rng_key(2, "half");
+
+    for (uint64_t i = 0; i < 2000000; i++) {
+        double x = double_of(txd_rng_bits(key, i));
+
+        check_result(l, x, l->narrow_double(x));
+        x = ldexp(txd_rng_normal(key, i), (int)(i % 320) - 160);
+        check_result(l, x, l->narrow_double(x));
+    }
+}
+
+/* Sign, quiet bit and the upper payload bits, whichever they are. */
+static void check_nans(const layout *l)
+{
+    unsigned quiet = 1u << (l->fraction - 1), top = (unsigned)l->top << l->fraction;
+
+    for (uint32_t i = 1; i < 1u << 23; i += 97) {
+        for (uint32_t sign = 0; sign < 2; sign++) {
+            uint32_t bits = sign << 31 | 0x7f800000u | i;
+            uint64_t wide = (uint64_t)sign << 63 | 0x7ffull << 52 | (uint64_t)i << 29;
+            unsigned expected = sign << 15 | top | quiet | i >> (23 - l->fraction);
+
+            ck_assert_uint_eq(l->narrow(float_of(bits)), expected);
+            ck_assert_uint_eq(l->narrow_double(double_of(wide)), expected);
+        }
+    }
+    ck_assert_uint_eq(l->narrow_double(double_of(0x7ff0000000000001u)), top | quiet);
+}
+
+static void check_rounding_in_place(const layout *l)
+{
+    enum { COUNT = 4096 };
+    static float x[COUNT], twice[COUNT];
+    uint64_t key = txd_rng_key(3, "half");
+
+    for (uint64_t i = 0; i < COUNT; i++)
+        x[i] = float_of((uint32_t)txd_rng_bits(key, i));
+    x[0] = -0.0f;
+    memcpy(twice, x, sizeof x);
+    l->round(x, COUNT - 1);
+    for (uint64_t i = 0; i + 1 < COUNT; i++)
+        ck_assert_uint_eq(bits_of(x[i]), bits_of(l->widen(l->narrow(twice[i]))));
+    ck_assert_uint_eq(bits_of(x[COUNT - 1]), bits_of(twice[COUNT - 1]));
+    memcpy(twice, x, sizeof x);
+    l->round(twice, COUNT - 1);
+    ck_assert_mem_eq(twice, x, sizeof x);
 }
 
 START_TEST(every_float16_widens_to_its_value_and_back)
@@ -153,6 +239,27 @@ START_TEST(random_floats_round_to_the_nearest_half)
 }
 END_TEST
 
+START_TEST(random_doubles_round_to_the_nearest_half_at_once)
+{
+    check_random_doubles(&f16);
+    check_random_doubles(&bf16);
+}
+END_TEST
+
+START_TEST(a_nan_keeps_its_sign_and_upper_payload_and_becomes_quiet)
+{
+    check_nans(&f16);
+    check_nans(&bf16);
+}
+END_TEST
+
+START_TEST(rounding_in_place_is_the_way_there_and_back_and_changes_nothing_again)
+{
+    check_rounding_in_place(&f16);
+    check_rounding_in_place(&bf16);
+}
+END_TEST
+
 START_TEST(a_signalling_nan_with_low_payload_stays_a_nan)
 {
     float signalling = float_of(0x7f800001u);
@@ -163,11 +270,26 @@ START_TEST(a_signalling_nan_with_low_payload_stays_a_nan)
 }
 END_TEST
 
+START_TEST(overflow_starts_at_half_a_step_beyond_the_largest_bfloat16)
+{
+    float largest = 0x1.fep127f, boundary = 0x1.ffp127f;
+
+    ck_assert_uint_eq(txd_f32_to_bf16(largest), 0x7f7f);
+    ck_assert_uint_eq(txd_f32_to_bf16(nextafterf(boundary, 0)), 0x7f7f);
+    ck_assert_uint_eq(txd_f32_to_bf16(boundary), 0x7f80);
+    ck_assert_uint_eq(txd_f64_to_bf16(nextafter((double)boundary, 0)), 0x7f7f);
+    ck_assert_uint_eq(txd_f64_to_bf16(-1e300), 0xff80);
+    ck_assert_uint_eq(txd_f32_to_bf16(INFINITY), 0x7f80);
+}
+END_TEST
+
 START_TEST(overflow_starts_at_half_a_step_beyond_the_largest_float16)
 {
     ck_assert_uint_eq(txd_f32_to_f16(65504.0f), 0x7bff);
     ck_assert_uint_eq(txd_f32_to_f16(nextafterf(65520.0f, 0)), 0x7bff);
     ck_assert_uint_eq(txd_f32_to_f16(65520.0f), 0x7c00);
+    ck_assert_uint_eq(txd_f64_to_f16(nextafter(65520.0, 0)), 0x7bff);
+    ck_assert_uint_eq(txd_f64_to_f16(-65520.0), 0xfc00);
     ck_assert_uint_eq(txd_f32_to_f16(-INFINITY), 0xfc00);
 }
 END_TEST
@@ -177,5 +299,9 @@ TEST_MAIN(every_float16_widens_to_its_value_and_back,
           every_tie_between_float16_neighbours_goes_to_even,
           every_tie_between_bfloat16_neighbours_goes_to_even,
           random_floats_round_to_the_nearest_half,
+          random_doubles_round_to_the_nearest_half_at_once,
+          a_nan_keeps_its_sign_and_upper_payload_and_becomes_quiet,
+          rounding_in_place_is_the_way_there_and_back_and_changes_nothing_again,
           a_signalling_nan_with_low_payload_stays_a_nan,
+          overflow_starts_at_half_a_step_beyond_the_largest_bfloat16,
           overflow_starts_at_half_a_step_beyond_the_largest_float16)
