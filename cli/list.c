@@ -176,6 +176,7 @@ static int list_keys(bool markdown)
 static int list_applicable(const txd_options *options, const char *cfg)
 {
     const txd_fault *fault;
+    txd_fault_scene scene;
     txd_session session;
     txd_text text;
     size_t i;
@@ -183,9 +184,9 @@ static int list_applicable(const txd_options *options, const char *cfg)
 
     txd_text_init(&text);
     if (txd_session_open(&session, options, cfg) == TXD_OK) {
+        scene = txd_session_scene(&session);
         for (i = 0; (fault = txd_fault_at(i)); i++) {
-            const char *reason =
-                txd_fault_inapplicable(fault, &session.claimed, &session.inputs);
+            const char *reason = txd_fault_inapplicable(fault, &scene);
 
             txd_text_addf(&text, "%-24s  %s%s\n", txd_fault_name(fault),
                           reason ? "cannot act here: " : "can act here",

@@ -98,11 +98,20 @@ static txd_status open_checkpoint(txd_session *session)
     return status;
 }
 
+txd_fault_scene txd_session_scene(const txd_session *session)
+{
+    return (txd_fault_scene){.claimed = &session->claimed,
+                             .inputs = &session->inputs,
+                             .backend = session->backend,
+                             .trained = session->checkpoint != NULL};
+}
+
 /* Faults are tried on the inputs of the first step, or of a later one if they cannot
  * act on it (padding may begin late). */
 static txd_status plant_faults(txd_session *session)
 {
     const char *first = NULL; /* why not on the first step, which people have in mind */
+    txd_fault_scene scene = txd_session_scene(session);
     txd_status status;
     size_t step = 0;
 
@@ -114,8 +123,8 @@ static txd_status plant_faults(txd_session *session)
                                       step));
         if (session->fault_count == 0)
             return TXD_OK;
-        status = txd_plan_create(&session->plan, &session->claimed, &session->inputs,
-                                 session->faults, session->fault_count);
+        status = txd_plan_create(&session->plan, &scene, session->faults,
+                                 session->fault_count);
         if (status == TXD_ERR_INAPPLICABLE && !first)
             first = txd_arena_string(session->arena, txd_message());
     } while (status == TXD_ERR_INAPPLICABLE && ++step < session->steps && step < 64);

@@ -44,6 +44,9 @@ void txd_session_close(txd_session *session);
 /* Fails if `output` is a file that the session reads. */
 txd_status txd_session_spares(const txd_session *session, const char *output);
 
+/* What the faults are told about the session. */
+txd_fault_scene txd_session_scene(const txd_session *session);
+
 /* What the recorder is told about the session. */
 txd_probe_context txd_session_context(const txd_session *session);
 

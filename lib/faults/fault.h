@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For the files of this folder: what a fault is, and the ways in which it can act.
- * A new fault is one file with a descriptor and one line of registry.def.
+ * For the files of this folder: what a fault is, and the ways in which it can act. A
+ * new fault is one file of catalogue/ with a descriptor and one line of registry.def.
+ * The faults that replace operations include faults/wrap.h instead.
  */
 #ifndef TXD_FAULTS_FAULT_H
 #define TXD_FAULTS_FAULT_H
@@ -20,20 +21,39 @@ struct txd_fault {
     const char *example;  /* the wrong line and the right one */
     unsigned selectors;   /* TXD_FAULT_* */
     double strength;      /* the default, where the fault has a strength */
-    /* Why it cannot act here, or NULL; `inputs` may be NULL. */
-    const char *(*inapplicable)(const txd_config *config, const txd_inputs *inputs);
-    /* Why it changes nothing in what `use` selects, or NULL; needs the inputs. NULL:
-     * it changes something wherever it applies. */
-    const char *(*idle)(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use);
+    /* Why it cannot act here, or NULL. What the scene does not know is no reason. */
+    const char *(*inapplicable)(const txd_fault_scene *scene);
+    /* Why it changes nothing in what `use` selects, or NULL; the inputs are known.
+     * NULL: it changes something wherever it applies. */
+    const char *(*idle)(const txd_fault_scene *scene, const txd_fault_use *use);
     /* Puts it into the plan. `use` and its strength are complete. */
     txd_status (*plant)(txd_plan *plan, const txd_fault_use *use);
 };
 
-/* Reasons that several faults share; NULL if there is none. */
-const char *txd_fault_needs_causal(const txd_config *config, const txd_inputs *inputs);
-const char *txd_fault_needs_mask(const txd_config *config, const txd_inputs *inputs);
-const char *txd_fault_needs_padding(const txd_config *config, const txd_inputs *inputs);
+/* All selectors of those that act in attention tiles. */
+#define TXD_FAULT_TILES                                                                \
+    (TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH)
+
+/* ---- reasons that several faults share; NULL if there is none ---- */
+
+const char *txd_fault_needs_causal(const txd_fault_scene *scene);
+const char *txd_fault_needs_mask(const txd_fault_scene *scene);
+const char *txd_fault_needs_padding(const txd_fault_scene *scene);
+const char *txd_fault_needs_heads(const txd_fault_scene *scene);
+const char *txd_fault_needs_backward(const txd_fault_scene *scene);
+
+/* Idle for faults that scale by their strength. */
+const char *txd_fault_idle_at_one(const txd_fault_scene *scene,
+                                  const txd_fault_use *use);
+/* Idle for faults that mix up heads and tokens. */
+const char *txd_fault_idle_at_one_token(const txd_fault_scene *scene,
+                                        const txd_fault_use *use);
+
+/* Fails with "fault NAME changes nothing in what it selects: reason", and the place
+ * where it is used: for edits of parameters that find nothing to change. */
+txd_status txd_fault_refuse(const txd_fault_use *use, const char *reason);
+
+/* ---- masks ---- */
 
 /* True if any layer of the configuration is causal; if any token is padding; if any
  * row has tokens of several documents. */
@@ -49,8 +69,10 @@ txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight si
 
 /* True if the rule changes the weights of a real query in what `use` selects: queries
  * that are padding themselves are not judged by anybody. */
-bool txd_sight_changes(const txd_config *config, const txd_inputs *inputs,
-                       const txd_fault_use *use, txd_sight sight);
+bool txd_sight_changes(const txd_fault_scene *scene, const txd_fault_use *use,
+                       txd_sight sight);
+
+/* ---- ways to act ---- */
 
 /* Adds an override of one layer; `self` must live in plan->arena. */
 txd_status txd_plan_override(txd_plan *plan, int layer,
@@ -67,10 +89,6 @@ txd_status txd_plan_tap(txd_plan *plan, const txd_tap *tap);
 
 /* Multiplies every element of a parameter outside of layers by the use's strength. */
 txd_status txd_plan_scale(txd_plan *plan, const txd_fault_use *use, txd_param_id id);
-
-/* Idle for faults that scale by their strength. */
-const char *txd_fault_idle_at_one(const txd_config *config, const txd_inputs *inputs,
-                                  const txd_fault_use *use);
 
 #ifdef __cplusplus
 }

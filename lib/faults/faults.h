@@ -31,6 +31,15 @@ typedef struct txd_fault_use {
     const txd_setting *setting;              /* for messages; NULL = none */
 } txd_fault_use;
 
+/* What is known of a run before it begins, by which faults are found able to act. */
+typedef struct txd_fault_scene {
+    const txd_config *claimed;
+    const txd_inputs *inputs;   /* of a step; NULL = not known yet */
+    const txd_backend *backend; /* NULL = not known yet */
+    bool trained;               /* the parameters come from a checkpoint */
+    bool forward_only;          /* it is known that no backward pass will follow */
+} txd_fault_scene;
+
 typedef struct txd_fault txd_fault;
 
 /* The i-th fault of the catalogue, NULL past the end. */
@@ -41,10 +50,9 @@ const char *txd_fault_sentence(const txd_fault *fault); /* what goes wrong */
 const char *txd_fault_symptom(const txd_fault *fault);  /* how it shows */
 const char *txd_fault_example(const txd_fault *fault);  /* wrong code, right code */
 unsigned txd_fault_selectors(const txd_fault *fault);
-/* Why it cannot act in this model with this input ("needs padded input"); NULL if it
- * can. `inputs` may be NULL if not known yet. */
-const char *txd_fault_inapplicable(const txd_fault *fault, const txd_config *config,
-                                   const txd_inputs *inputs);
+/* Why it cannot act in this scene ("needs padded input"); NULL if it can. */
+const char *txd_fault_inapplicable(const txd_fault *fault,
+                                   const txd_fault_scene *scene);
 
 /* The keys of `faults`. */
 extern const txd_key txd_faults_keys[];
@@ -57,15 +65,15 @@ txd_status txd_faults_read(txd_fault_use **out, size_t *count, txd_arena *arena,
 /* Makes the plan of a faulty run: the actual configuration, overrides and edits.
  * ERR_INAPPLICABLE with the reason if a fault cannot act. The caller owns *out;
  * everything passed in must outlive it. */
-txd_status txd_plan_create(txd_plan **out, const txd_config *claimed,
-                           const txd_inputs *inputs, const txd_fault_use *uses,
-                           size_t count);
+txd_status txd_plan_create(txd_plan **out, const txd_fault_scene *scene,
+                           const txd_fault_use *uses, size_t count);
 void txd_plan_destroy(txd_plan *plan); /* NULL is allowed */
 
 /* The configuration to run by. Owned by the plan. */
 const txd_config *txd_plan_config(const txd_plan *plan);
 
-/* Applies the plan's edits of parameters, in place. */
+/* Applies the plan's edits of parameters, in place. ERR_INAPPLICABLE with the reason if
+ * a fault finds that it would change nothing. */
 txd_status txd_plan_edit_params(const txd_plan *plan, txd_params *params);
 
 #ifdef __cplusplus

@@ -5,65 +5,40 @@
  */
 #include <math.h>
 
-#include "faults/fault.h"
+#include "faults/wrap.h"
 
-struct state {
-    const txd_fault_use *use;
+struct rule {
     txd_sight sight;
-    txd_status (*below)(txd_ctx *ctx, const struct txd_visible_args *args);
-    const void *below_self;
 };
 
 static txd_status visible(txd_ctx *ctx, const struct txd_visible_args *args)
 {
-    const struct state *state = args->at.self;
-    const txd_fault_use *use = state->use;
-    struct txd_visible_args below = *args;
+    const struct rule *rule = txd_wrap_of(&args->at)->more;
 
-    below.at.self = state->below_self;
-    TXD_TRY(state->below(ctx, &below));
-    if (!txd_range_has(&use->batch, (size_t)args->at.batch) ||
-        !txd_range_has(&use->heads, (size_t)args->at.head))
-        return TXD_OK;
+    TXD_TRY(txd_below_visible(ctx, args));
     for (size_t r = 0; r < args->rows; r++) {
         size_t query = (size_t)args->at.first_query + r;
 
-        if (!txd_range_has(&use->queries, query))
+        if (!txd_wrap_has_row(&args->at, r))
             continue;
         for (size_t k = 0; k < args->keys; k++) {
             uint8_t *cell = &args->out[r * args->keys + k];
 
-            *cell = state->sight(args->mask, query, k, args->keys, *cell);
+            *cell = rule->sight(args->mask, query, k, args->keys, *cell);
         }
     }
     return TXD_OK;
 }
 
-static void install(struct txd_layer_ops *ops, void *self)
-{
-    struct state *state = self;
-
-    state->below = ops->ops.visible;
-    state->below_self = ops->self[TXD_OP_visible];
-    ops->ops.visible = visible;
-    ops->self[TXD_OP_visible] = state;
-}
-
 txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight sight)
 {
-    for (size_t l = 0; l < plan->config.n_layers; l++) {
-        struct state *state;
+    static const struct txd_ops mine = {.visible = visible};
+    struct rule *rule = txd_arena_alloc(plan->arena, 1, sizeof *rule);
 
-        if (!txd_range_has(&use->layers, l))
-            continue;
-        state = txd_arena_alloc(plan->arena, 1, sizeof *state);
-        if (state == NULL)
-            return TXD_ERR_MEMORY;
-        state->use = use;
-        state->sight = sight;
-        TXD_TRY(txd_plan_override(plan, (int)l, install, state));
-    }
-    return TXD_OK;
+    if (rule == NULL)
+        return TXD_ERR_MEMORY;
+    rule->sight = sight;
+    return txd_plan_wrap(plan, use, &mine, rule);
 }
 
 static bool changes_row(const txd_mask_view *mask, size_t query, size_t keys,
@@ -97,12 +72,14 @@ static bool changes_layer(const txd_layer_config *layer, const txd_inputs *input
     return false;
 }
 
-bool txd_sight_changes(const txd_config *config, const txd_inputs *inputs,
-                       const txd_fault_use *use, txd_sight sight)
+bool txd_sight_changes(const txd_fault_scene *scene, const txd_fault_use *use,
+                       txd_sight sight)
 {
+    const txd_config *config = scene->claimed;
+
     for (size_t l = 0; l < config->n_layers; l++)
         if (txd_range_has(&use->layers, l) &&
-            changes_layer(&config->layers[l], inputs, use, sight))
+            changes_layer(&config->layers[l], scene->inputs, use, sight))
             return true;
     return false;
 }

@@ -15,7 +15,7 @@ extern "C" {
 /* The operations of one layer, and the state of entries that were replaced. */
 struct txd_layer_ops {
     struct txd_ops ops;
-    size_t element; /* bytes of a value */
+    const txd_backend *backend; /* of which they were to begin with */
     const void *self[TXD_OP_COUNT];
 };
 

@@ -52,7 +52,7 @@ static txd_status make_ops(txd_run *run)
         return TXD_ERR_MEMORY;
     for (size_t l = 0; l <= layers; l++) {
         run->layer_ops[l].ops = run->model->backend->ops;
-        run->layer_ops[l].element = txd_dtype_bytes(run->model->backend->dtype);
+        run->layer_ops[l].backend = run->model->backend;
     }
     for (; override != NULL; override = override->next)
         override->install(&run->layer_ops[override->layer], override->self);

@@ -26,14 +26,18 @@ static void open_model(live *l)
     must(txd_input_source_create(&l->source, l->root, &l->claimed, 1));
 }
 
-static bool plant(live *l, const txd_inputs *inputs)
+static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
 {
+    txd_fault_scene scene = {.claimed = &l->claimed,
+                             .inputs = inputs,
+                             .backend = backend,
+                             .trained = l->checkpoint != NULL};
     txd_status status;
 
     must(txd_faults_read(&l->faults, &l->fault_count, l->arena, l->root));
     if (l->fault_count == 0)
         return true;
-    status = txd_plan_create(&l->plan, &l->claimed, inputs, l->faults, l->fault_count);
+    status = txd_plan_create(&l->plan, &scene, l->faults, l->fault_count);
     if (status == TXD_ERR_INAPPLICABLE) {
         l->inapplicable = txd_arena_string(l->arena, txd_message());
         return false;
@@ -173,7 +177,7 @@ static void run_all(live *l, const char *cfg, const char *only)
     must(txd_backend_find(&backend, name));
     open_model(l);
     must(txd_input_source_step(&inputs, l->source, l->arena, 0));
-    if (!plant(l, &inputs))
+    if (!plant(l, &inputs, backend))
         return;
     bind(l, backend);
     judge(l, backend, only);

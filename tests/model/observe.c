@@ -158,15 +158,18 @@ txd_status observe_faults(observed *o, const char *cfg)
 {
     txd_setting *root;
     txd_fault_use *uses;
+    txd_fault_scene scene = {
+        .claimed = &o->config, .inputs = &o->inputs, .trained = o->checkpoint != NULL};
     size_t count;
-    const char *backend = NULL;
+    const char *backend = "ref64";
 
     TXD_TRY(txd_cfg_parse(&root, o->arena, "test.cfg", cfg));
-    TXD_TRY(txd_faults_read(&uses, &count, o->arena, root));
-    TXD_TRY(txd_plan_create(&o->plan, &o->config, &o->inputs, uses, count));
-    TXD_TRY(txd_plan_edit_params(o->plan, o->params));
     TXD_TRY(txd_setting_string(&backend, root, "backend"));
-    return bind(o, backend == NULL ? "ref64" : backend);
+    TXD_TRY(txd_backend_find(&scene.backend, backend));
+    TXD_TRY(txd_faults_read(&uses, &count, o->arena, root));
+    TXD_TRY(txd_plan_create(&o->plan, &scene, uses, count));
+    TXD_TRY(txd_plan_edit_params(o->plan, o->params));
+    return bind(o, backend);
 }
 
 txd_status observe_pass(observed *o)

@@ -11,10 +11,9 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 
 /* A sinusoidal table has the size that it has: tokens drown it from a size of 7 on,
  * which fresh ones do not reach by any strength that would be called a mistake. */
-static const char *inapplicable(const txd_config *config, const txd_inputs *inputs)
+static const char *inapplicable(const txd_fault_scene *scene)
 {
-    (void)inputs;
-    return config->positions == TXD_POSITIONS_LEARNED
+    return scene->claimed->positions == TXD_POSITIONS_LEARNED
                ? NULL
                : "needs learned positions: others have a size of their own, or are not "
                  "added to the token embeddings";

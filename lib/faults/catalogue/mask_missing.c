@@ -19,10 +19,9 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, sight);
 }
 
-static const char *idle(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use)
+static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    return txd_sight_changes(config, inputs, use, sight)
+    return txd_sight_changes(scene, use, sight)
                ? NULL
                : "no real query has a later key that only the causal mask hides";
 }
@@ -33,8 +32,7 @@ const txd_fault txd_fault_mask_missing = {
     .symptom = "training loss falls far too fast, generation is nonsense",
     .example = "wrong: softmax(scores)\n"
                "right: softmax(scores.masked_fill(future, -inf))",
-    .selectors =
-        TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
+    .selectors = TXD_FAULT_TILES,
     .inapplicable = txd_fault_needs_causal,
     .idle = idle,
     .plant = plant,

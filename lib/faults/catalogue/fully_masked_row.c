@@ -37,10 +37,9 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, sight_of(use));
 }
 
-static const char *idle(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use)
+static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    return txd_sight_changes(config, inputs, use, sight_of(use))
+    return txd_sight_changes(scene, use, sight_of(use))
                ? NULL
                : "the queries are padding, or have one key alone";
 }
@@ -52,8 +51,7 @@ const txd_fault txd_fault_fully_masked_row = {
     .example =
         "wrong: mask = padding & causal     # row of a padded query: all hidden\n"
         "right: keep the diagonal open, or define what an empty row gives",
-    .selectors =
-        TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
+    .selectors = TXD_FAULT_TILES,
     .idle = idle,
     .plant = plant,
 };

@@ -9,10 +9,9 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_scale(plan, use, TXD_PARAM_EMBED_POS);
 }
 
-static const char *inapplicable(const txd_config *config, const txd_inputs *inputs)
+static const char *inapplicable(const txd_fault_scene *scene)
 {
-    (void)inputs;
-    return config->positions == TXD_POSITIONS_LEARNED
+    return scene->claimed->positions == TXD_POSITIONS_LEARNED
                ? NULL
                : "needs learned positions: this model has no position embeddings to "
                  "shrink";

@@ -20,10 +20,9 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, sight);
 }
 
-static const char *idle(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use)
+static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    return txd_sight_changes(config, inputs, use, sight)
+    return txd_sight_changes(scene, use, sight)
                ? NULL
                : "the queries are padding, or have one key alone";
 }
@@ -35,8 +34,7 @@ const txd_fault txd_fault_mask_inverted = {
     .example =
         "wrong: scores.masked_fill(mask, -inf)        # mask: True = may be seen\n"
         "right: scores.masked_fill(mask == 0, -inf)",
-    .selectors =
-        TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
+    .selectors = TXD_FAULT_TILES,
     .inapplicable = txd_fault_needs_mask,
     .idle = idle,
     .plant = plant,

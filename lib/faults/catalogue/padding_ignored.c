@@ -20,12 +20,10 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_sight(plan, use, sight);
 }
 
-static const char *idle(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use)
+static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    return txd_sight_changes(config, inputs, use, sight)
-               ? NULL
-               : "no real query has padding beside it";
+    return txd_sight_changes(scene, use, sight) ? NULL
+                                                : "no real query has padding beside it";
 }
 
 const txd_fault txd_fault_padding_ignored = {
@@ -34,8 +32,7 @@ const txd_fault txd_fault_padding_ignored = {
     .symptom = "a sequence gives other numbers alone than padded in a batch",
     .example = "wrong: attention(q, k, v, causal)\n"
                "right: attention(q, k, v, minimum(causal, padding))",
-    .selectors =
-        TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
+    .selectors = TXD_FAULT_TILES,
     .inapplicable = txd_fault_needs_padding,
     .idle = idle,
     .plant = plant,

@@ -12,19 +12,20 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return TXD_OK;
 }
 
-static const char *inapplicable(const txd_config *config, const txd_inputs *inputs)
+static const char *inapplicable(const txd_fault_scene *scene)
 {
-    (void)inputs;
+    const txd_config *config = scene->claimed;
+
     for (size_t l = 0; l < config->n_layers; l++)
         if (config->layers[l].score_scale != 1)
             return NULL;
     return "needs a score scale other than 1";
 }
 
-static const char *idle(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use)
+static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    (void)inputs;
+    const txd_config *config = scene->claimed;
+
     for (size_t l = 0; l < config->n_layers; l++)
         if (txd_range_has(&use->layers, l) && config->layers[l].score_scale != 1)
             return NULL;

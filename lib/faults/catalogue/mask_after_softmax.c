@@ -81,12 +81,10 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_tap(plan, &tap);
 }
 
-static const char *idle(const txd_config *config, const txd_inputs *inputs,
-                        const txd_fault_use *use)
+static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    return txd_sight_changes(config, inputs, use, sight)
-               ? NULL
-               : "no real query has a hidden key";
+    return txd_sight_changes(scene, use, sight) ? NULL
+                                                : "no real query has a hidden key";
 }
 
 const txd_fault txd_fault_mask_after_softmax = {
@@ -96,8 +94,7 @@ const txd_fault txd_fault_mask_after_softmax = {
     .symptom = "rows sum to less than 1, early queries most; the output shrinks",
     .example = "wrong: softmax(scores) * mask\n"
                "right: softmax(scores.masked_fill(mask == 0, -inf))",
-    .selectors =
-        TXD_FAULT_LAYERS | TXD_FAULT_HEADS | TXD_FAULT_QUERIES | TXD_FAULT_BATCH,
+    .selectors = TXD_FAULT_TILES,
     .inapplicable = txd_fault_needs_mask,
     .idle = idle,
     .plant = plant,

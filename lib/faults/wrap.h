@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How faults replace operations. A fault gives a table that holds only what it
+ * replaces, forward entries with their backward ones:
+ *
+ *     static txd_status add(txd_ctx *ctx, const struct txd_pair_args *args) {...}
+ *     static const struct txd_ops mine = {.add = add, .add_back = add_back};
+ *
+ * and plants it with txd_plan_wrap. A replacement reaches what it replaced by
+ * txd_below_add(ctx, args), which may be another fault's, and its own use by
+ * txd_wrap_of(&args->at).
+ */
+#ifndef TXD_FAULTS_WRAP_H
+#define TXD_FAULTS_WRAP_H
+
+#include "faults/fault.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A fault at one layer. */
+typedef struct txd_wrap {
+    const txd_fault_use *use;
+    const struct txd_ops *mine; /* the entries that are not NULL replace */
+    const void *more;           /* the fault's own; must outlive the plan */
+    struct txd_layer_ops below; /* the layer's table as it was */
+} txd_wrap;
+
+/* Replaces the entries of `mine` in the layers that `use` selects. */
+txd_status txd_plan_wrap(txd_plan *plan, const txd_fault_use *use,
+                         const struct txd_ops *mine, const void *more);
+
+static inline const txd_wrap *txd_wrap_of(const txd_op_site *at)
+{
+    return (const txd_wrap *)at->self;
+}
+
+/* Whether the batch row and head of a tile are selected; whether its row r is, too. */
+bool txd_wrap_has_tile(const txd_op_site *at);
+bool txd_wrap_has_row(const txd_op_site *at, size_t r);
+
+/* Element i of a value of this backend, and storing one, rounded as it stores. */
+double txd_wrap_get(const txd_op_site *at, const void *values, size_t i);
+void txd_wrap_set(const txd_op_site *at, void *values, size_t i, double value);
+/* The nearest number of a format (TXD_F64, TXD_F32, TXD_BF16 or TXD_F16), by way of
+ * float32 where it is narrower: what arithmetic in that format stores. */
+double txd_wrap_round(double value, txd_dtype format);
+/* Bytes of `count` elements. */
+size_t txd_wrap_bytes(const txd_op_site *at, size_t count);
+
+/* txd_below_NAME: the operation that was replaced. */
+#define TXD_OP(name, arguments)                                                        \
+    static inline txd_status txd_below_##name(                                         \
+        txd_ctx *ctx, const struct txd_##arguments##_args *args)                       \
+    {                                                                                  \
+        const txd_wrap *wrap = txd_wrap_of(&args->at);                                 \
+        struct txd_##arguments##_args below = *args;                                   \
+                                                                                       \
+        below.at.self = wrap->below.self[TXD_OP_##name];                               \
+        return wrap->below.ops.name(ctx, &below);                                      \
+    }
+TXD_OPS(TXD_OP)
+#undef TXD_OP
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
