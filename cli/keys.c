@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each area owns its keys; here they meet, and the one that no area owns is added.
+ * Each area owns its keys; here they meet.
  */
 #include "cli/keys.h"
 
@@ -9,16 +9,8 @@
 #include "checks/check.h"
 #include "probes/recorder.h"
 
-/* Which arithmetic runs is the program's choice; what it computes is the model's. */
-static const txd_key run_keys[] = {
-    {"precision.softmax", "float32|float64", "the backend's", "", "",
-     "precision of the softmax; a backend that computes it otherwise is refused"},
-    {NULL, NULL, NULL, NULL, NULL, NULL},
-};
-
 static const txd_key *const areas[] = {
-    run_keys,       txd_config_keys, txd_weights_keys,
-    txd_input_keys, txd_record_keys, txd_faults_keys,
+    txd_config_keys, txd_weights_keys, txd_input_keys, txd_record_keys, txd_faults_keys,
 };
 
 static txd_status join(const txd_key *const **out, txd_arena *arena,

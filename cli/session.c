@@ -46,23 +46,6 @@ static txd_status read_settings(txd_session *session, const txd_options *options
     return TXD_OK;
 }
 
-/* So that `softmax = "float32"` is never silently something else. */
-static txd_status check_softmax(const txd_session *session)
-{
-    const txd_setting *setting = txd_setting_find(session->root, "precision.softmax");
-    const char *computes = txd_dtype_name(txd_backend_dtype(session->backend));
-    char place[512];
-
-    if (!setting || strcmp(setting->string, computes) == 0)
-        return TXD_OK;
-    txd_setting_place(place, sizeof place, setting);
-    return txd_fail(TXD_ERR_CONFIG,
-                    "%s: backend %s computes the softmax in %s, not in %s: choose "
-                    "another backend, or leave the key out",
-                    place, txd_backend_name(session->backend), computes,
-                    setting->string);
-}
-
 static txd_status choose_backend(txd_session *session, const txd_options *options)
 {
     const txd_setting *setting = txd_setting_find(session->root, "precision.backend");
@@ -144,7 +127,6 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
     TXD_TRY(txd_arena_create(&out->arena));
     TXD_TRY(read_settings(out, options));
     TXD_TRY(choose_backend(out, options));
-    TXD_TRY(check_softmax(out));
     TXD_TRY(open_checkpoint(out));
     if (out->checkpoint)
         stated = txd_checkpoint_config(out->checkpoint);
@@ -198,33 +180,84 @@ txd_probe_context txd_session_context(const txd_session *session)
                                .steps = session->steps};
 }
 
+/* A setting as it was written, below another root. */
+static txd_status put_written(txd_arena *arena, txd_setting *root,
+                              const txd_setting *written)
+{
+    txd_setting *copy = txd_setting_add(arena, root, written->name, written->kind);
+
+    if (!copy)
+        return TXD_ERR_MEMORY;
+    copy->boolean = written->boolean;
+    copy->integer = written->integer;
+    copy->real = written->real;
+    copy->string = written->string;
+    copy->string_length = written->string_length;
+    copy->child = written->child;
+    copy->last = written->last;
+    copy->count = written->count;
+    return TXD_OK;
+}
+
+static txd_status put_number(txd_arena *arena, txd_setting *root, const char *name,
+                             uint64_t value)
+{
+    txd_setting *setting = txd_setting_add(arena, root, name, TXD_SETTING_INT);
+
+    if (!setting)
+        return TXD_ERR_MEMORY;
+    setting->integer = (int64_t)value;
+    return TXD_OK;
+}
+
+/* What ran, whoever chose it. */
+static txd_status put_backend(txd_arena *arena, txd_setting *precision,
+                              const txd_backend *backend)
+{
+    txd_setting *setting =
+        txd_setting_add(arena, precision, "backend", TXD_SETTING_STRING);
+
+    if (!setting)
+        return TXD_ERR_MEMORY;
+    setting->string = txd_backend_name(backend);
+    setting->string_length = strlen(setting->string);
+    return TXD_OK;
+}
+
+static txd_status put_session(txd_setting *root, const txd_session *session)
+{
+    static const char *const resolved[] = {"version", "seed",      "model",
+                                           "mask",    "precision", "faults"};
+    txd_arena *arena = session->arena;
+    const txd_setting *child;
+    txd_setting *group;
+    size_t i;
+
+    TXD_TRY(put_number(arena, root, "version", 1));
+    TXD_TRY(put_number(arena, root, "seed", session->seed));
+    TXD_TRY(txd_config_put(arena, root, &session->claimed));
+    for (group = root->child; group; group = group->next)
+        if (strcmp(group->name, "precision") == 0)
+            TXD_TRY(put_backend(arena, group, session->backend));
+    for (child = session->root->child; child; child = child->next) {
+        for (i = 0; i < sizeof resolved / sizeof *resolved; i++)
+            if (strcmp(child->name, resolved[i]) == 0)
+                break;
+        if (i == sizeof resolved / sizeof *resolved)
+            TXD_TRY(put_written(arena, root, child));
+    }
+    return TXD_OK;
+}
+
 void txd_session_print(txd_text *out, const txd_session *session)
 {
-    static const char *const left_out[] = {"version", "seed", "model", "mask",
-                                           "faults"};
-    txd_setting rest = *session->root, kept[32];
-    const txd_setting *child;
-    size_t i, count = 0;
+    txd_setting *root = txd_setting_root(session->arena, NULL);
+    txd_status status = root ? put_session(root, session) : TXD_ERR_MEMORY;
 
-    /* libconfig's suffix of an integer of more than 32 bits. */
-    txd_text_addf(out, "version = 1;\nseed = %llu%s;\n",
-                  (unsigned long long)session->seed,
-                  session->seed > INT32_MAX ? "L" : "");
-    txd_config_print(out, &session->claimed);
-    for (child = session->root->child; child; child = child->next) {
-        for (i = 0; i < sizeof left_out / sizeof *left_out; i++)
-            if (strcmp(child->name, left_out[i]) == 0)
-                break;
-        if (i == sizeof left_out / sizeof *left_out &&
-            count < sizeof kept / sizeof *kept)
-            kept[count++] = *child;
-    }
-    for (i = 0; i < count; i++)
-        kept[i].next = i + 1 < count ? &kept[i + 1] : NULL;
-    rest.child = count ? kept : NULL;
-    rest.last = count ? &kept[count - 1] : NULL;
-    rest.count = count;
-    txd_settings_print(out, &rest);
+    if (status == TXD_OK)
+        txd_settings_print(out, root);
+    else
+        out->status = status;
 }
 
 static void print_value(txd_text *out, const txd_setting *setting)

@@ -106,9 +106,10 @@ static txd_status fail_heads(const txd_setting *root, const char *width_field,
 
 static void set_layer(struct txd_hf_stated *stated)
 {
-    const txd_config *c = &stated->config;
+    txd_config *c = &stated->config;
     bool rotary = c->positions == TXD_POSITIONS_ROTARY;
 
+    c->loss_scale = 1;
     stated->layer.causal = true;
     stated->layer.fill = -INFINITY;
     stated->layer.masked_row = TXD_MASKED_ROW_ZERO;

@@ -218,6 +218,7 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
         .begin = tile->begin,
         .end = tile->end,
         .masked_row = (int)layer_config(job->run, job->layer)->masked_row,
+        .same = layer_config(job->run, job->layer)->softmax == TXD_SOFTMAX_SAME,
     };
 
     return job->run->layer_ops[job->layer].ops.softmax(&job->run->ctx, &args);

@@ -47,6 +47,11 @@ typedef enum txd_evaluate_hidden {
     TXD_HIDDEN_NEVER,
 } txd_evaluate_hidden;
 
+typedef enum txd_softmax_precision {
+    TXD_SOFTMAX_FLOAT32, /* only the result is rounded to the backend's format */
+    TXD_SOFTMAX_SAME,    /* so is every step, as values are stored */
+} txd_softmax_precision;
+
 /* Longest sequence at which hidden cells are computed and `attn.weights` is recorded
  * in full without being asked. */
 #define TXD_SHORT_LENGTH 512
@@ -63,6 +68,7 @@ typedef struct txd_layer_config {
     double rope_base;
     size_t rope_width; /* lanes of a head that turn, even; the rest pass through */
     txd_pairing rope_pairing;
+    txd_softmax_precision softmax;
 } txd_layer_config;
 
 typedef struct txd_config {
@@ -78,13 +84,14 @@ typedef struct txd_config {
     bool qkv_bias, out_bias, mlp_bias, norm_bias;
     bool tie_embeddings;
     txd_evaluate_hidden evaluate_hidden;
+    double loss_scale; /* of the loss's gradient on its way back */
     txd_layer_config *layers; /* n_layers, in the arena the config was made in */
 } txd_config;
 
 /* The keys of `model`, `mask` and `precision` (base/settings.h), ended by NULL path. */
 extern const txd_key txd_config_keys[];
 
-/* Reads the groups `model` and `mask` of a validated tree into *out. `preset` values
+/* Reads the groups `model`, `mask` and `precision` of a validated tree into *out. `preset` values
  * ("mini", "gpt2", "llama") are the defaults where given; otherwise `defaults` (from a
  * checkpoint's config.json) or, if that is NULL, built-in ones, with vocab, d_model,
  * n_heads and n_layers required. Every size, ratio and range is checked: ERR_CONFIG
@@ -99,8 +106,13 @@ txd_status txd_config_copy(txd_config *out, txd_arena *arena, const txd_config *
  * ranges finite). ERR_CONFIG naming the fields and numbers. */
 txd_status txd_config_check(const txd_config *config);
 
-/* Appends the resolved configuration as the `model` and `mask` groups of model.cfg,
- * every value written out, per-layer differences as `layers`: reads back equal. */
+/* Adds the resolved configuration to a root as the groups `model`, `mask` and
+ * `precision` of model.cfg, every value written out, per-layer differences as
+ * `model.layers`. */
+txd_status txd_config_put(txd_arena *arena, txd_setting *root,
+                          const txd_config *config);
+
+/* Appends the same as text: reads back equal. */
 void txd_config_print(txd_text *out, const txd_config *config);
 
 /* The words of an enum, for messages and figures: txd_config_word("norm", 0) is

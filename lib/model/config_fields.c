@@ -19,6 +19,7 @@ static const char *const activation_words[] = {"gelu", "gelu_tanh", "relu", "sil
 static const char *const qkv_words[] = {"separate", "fused", NULL};
 static const char *const masked_row_words[] = {"zero", "nan", "uniform", NULL};
 static const char *const evaluate_hidden_words[] = {"auto", "always", "never", NULL};
+static const char *const softmax_words[] = {"float32", "same", NULL};
 static const char *const preset_words[] = {"mini", "gpt2", "llama", NULL};
 
 static const struct {
@@ -33,6 +34,7 @@ static const struct {
     {"qkv", qkv_words},
     {"masked_row", masked_row_words},
     {"evaluate_hidden", evaluate_hidden_words},
+    {"softmax", softmax_words},
     {"preset", preset_words},
 };
 

@@ -74,24 +74,6 @@ static txd_status put_layers(txd_arena *arena, txd_setting *model,
     return TXD_OK;
 }
 
-static txd_status put_config(txd_arena *arena, txd_setting *root,
-                             const txd_config *config)
-{
-    static const char *const groups[] = {"model", "mask"};
-
-    for (size_t i = 0; i < 2; i++) {
-        txd_setting *group = txd_setting_add(arena, root, groups[i], TXD_SETTING_GROUP);
-
-        if (!group)
-            return TXD_ERR_MEMORY;
-        TXD_TRY(put_fields(arena, group, txd_config_fields, config));
-        TXD_TRY(put_fields(arena, group, txd_layer_fields, config->layers));
-        if (i == 0)
-            TXD_TRY(put_layers(arena, group, config));
-    }
-    return TXD_OK;
-}
-
 txd_status txd_config_copy(txd_config *out, txd_arena *arena, const txd_config *from)
 {
     txd_layer_config *layers =
@@ -106,6 +88,23 @@ txd_status txd_config_copy(txd_config *out, txd_arena *arena, const txd_config *
     return TXD_OK;
 }
 
+txd_status txd_config_put(txd_arena *arena, txd_setting *root, const txd_config *config)
+{
+    static const char *const groups[] = {"model", "mask", "precision"};
+
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        txd_setting *group = txd_setting_add(arena, root, groups[i], TXD_SETTING_GROUP);
+
+        if (!group)
+            return TXD_ERR_MEMORY;
+        TXD_TRY(put_fields(arena, group, txd_config_fields, config));
+        TXD_TRY(put_fields(arena, group, txd_layer_fields, config->layers));
+        if (i == 0)
+            TXD_TRY(put_layers(arena, group, config));
+    }
+    return TXD_OK;
+}
+
 void txd_config_print(txd_text *out, const txd_config *config)
 {
     txd_arena *arena = NULL;
@@ -114,7 +113,7 @@ void txd_config_print(txd_text *out, const txd_config *config)
 
     if (status == TXD_OK) {
         root = txd_setting_root(arena, NULL);
-        status = root ? put_config(arena, root, config) : TXD_ERR_MEMORY;
+        status = root ? txd_config_put(arena, root, config) : TXD_ERR_MEMORY;
         if (status == TXD_OK)
             txd_settings_print(out, root);
     }

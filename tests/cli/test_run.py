@@ -166,9 +166,13 @@ for threads in (1, 3):
 with h5py.File("threads1.h5", "r") as a, h5py.File("threads3.h5", "r") as b:
     ok("the bits do not depend on the threads",
        (a["value/logits/full"][...] == b["value/logits/full"][...]).all())
-for softmax, status in (("float32", 0), ("float64", 2)):
-    exits(status, f"cpu32 has a softmax in float32: {softmax}", "run", MINI, "-o",
-          "softmax.h5", "--set", f'precision.softmax="{softmax}"')
+for softmax, status in (("float32", 0), ("same", 0), ("float64", 2)):
+    exits(status, f"precision.softmax = {softmax}", "run", MINI, "-o", "softmax.h5",
+          "--set", f'precision.softmax="{softmax}"', "--backend", "ref32")
+with h5py.File("softmax.h5", "r") as file:
+    holds("the recorded configuration says what ran", file.attrs["config"],
+          'backend = "ref32"', 'softmax = "same"')
+    equal("once", file.attrs["config"].count("precision : {"), 1)
 exits(0, "windows of the input are steps", "run", MINI, "-o", "steps.h5", "--set",
       "input.tokens=[1,2,3,4,5,6,7,8]", "--set", "input.steps=4")
 with h5py.File("steps.h5", "r") as file:

@@ -28,15 +28,23 @@ static inline void cfg_text_finish(void)
     cfg_text_arena = NULL;
 }
 
-/* The tree of a text whose every key is known; messages call it m.cfg. */
-static inline txd_setting *cfg_text_tree(const char *text)
+/* The tree of a text; messages call it m.cfg. */
+static inline txd_setting *cfg_text_unchecked(const char *text)
 {
-    const txd_key *const tables[] = {txd_config_keys, txd_input_keys, txd_weights_keys,
-                                     NULL};
     txd_setting *root = NULL;
 
     ck_assert_msg(txd_cfg_parse(&root, cfg_text_memory(), "m.cfg", text) == TXD_OK,
                   "%s", txd_message());
+    return root;
+}
+
+/* The same of a text whose every key is known. */
+static inline txd_setting *cfg_text_tree(const char *text)
+{
+    const txd_key *const tables[] = {txd_config_keys, txd_input_keys, txd_weights_keys,
+                                     NULL};
+    txd_setting *root = cfg_text_unchecked(text);
+
     ck_assert_msg(txd_settings_validate(root, tables) == TXD_OK, "%s", txd_message());
     return root;
 }
