@@ -84,18 +84,19 @@ typedef struct txd_config {
     bool qkv_bias, out_bias, mlp_bias, norm_bias;
     bool tie_embeddings;
     txd_evaluate_hidden evaluate_hidden;
-    double loss_scale; /* of the loss's gradient on its way back */
+    double loss_scale;        /* of the loss's gradient on its way back */
     txd_layer_config *layers; /* n_layers, in the arena the config was made in */
 } txd_config;
 
 /* The keys of `model`, `mask` and `precision` (base/settings.h), ended by NULL path. */
 extern const txd_key txd_config_keys[];
 
-/* Reads the groups `model`, `mask` and `precision` of a validated tree into *out. `preset` values
- * ("mini", "gpt2", "llama") are the defaults where given; otherwise `defaults` (from a
- * checkpoint's config.json) or, if that is NULL, built-in ones, with vocab, d_model,
- * n_heads and n_layers required. Every size, ratio and range is checked: ERR_CONFIG
- * names both numbers (S13: "d_model 770 is not divisible by n_heads 12"). */
+/* Reads the groups `model`, `mask` and `precision` of a validated tree into *out.
+ * `preset` values ("mini", "gpt2", "llama") are the defaults where given; otherwise
+ * `defaults` (from a checkpoint's config.json) or, if that is NULL, built-in ones, with
+ * vocab, d_model, n_heads and n_layers required. Every size, ratio and range is
+ * checked: ERR_CONFIG names both numbers (S13: "d_model 770 is not divisible by n_heads
+ * 12"). */
 txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting *root,
                            const txd_config *defaults);
 

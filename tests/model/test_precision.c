@@ -67,7 +67,7 @@ START_TEST(what_no_softmax_has_and_a_loss_scale_out_of_range_are_refused)
 {
     refused("softmax = \"float64\";", "precision.softmax", "same");
     refused("loss_scale = 0.0;", "precision.loss_scale", "5.96");
-    refused("loss_scale = 1e13;", "precision.loss_scale", "1e+13");
+    refused("loss_scale = 1e13;", "precision.loss_scale", "10000000000000");
 }
 END_TEST
 
