@@ -38,13 +38,13 @@ static size_t peak_now(void)
 static txd_status pass_bytes(size_t *out, txd_session *session,
                              const txd_options *options)
 {
+    const txd_extent extent = {session->batch, session->length, session->memory};
     txd_passes passes;
     txd_status status =
         txd_passes_init(&passes, session, options, NULL, &(txd_check_select){0});
 
     if (status == TXD_OK)
-        status = txd_run_bytes(out, session->model, &passes.run, session->batch,
-                               session->length);
+        status = txd_run_bytes(out, session->model, &passes.run, &extent);
     txd_passes_finish(&passes);
     return status;
 }

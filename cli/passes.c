@@ -83,7 +83,7 @@ static txd_status run_step(txd_passes *passes, txd_run *run, txd_arena *arena,
     TXD_TRY(txd_input_source_step(&inputs, passes->session->source, arena, step));
     if (passes->recorder)
         TXD_TRY(txd_recorder_step_begin(passes->recorder, &inputs, (int)step));
-    TXD_TRY(txd_run_forward(run, &inputs, (int)step));
+    TXD_TRY(txd_run_pass(run, &inputs, (int)step));
     if (passes->recorder)
         TXD_TRY(txd_recorder_step_end(passes->recorder, txd_run_loss(run)));
     passes->steps_done++;
@@ -106,10 +106,10 @@ static txd_status run_steps(txd_passes *passes, txd_run *run, txd_arena *arena)
 static txd_status check_memory(const txd_passes *passes)
 {
     const txd_session *session = passes->session;
+    const txd_extent extent = {session->batch, session->length, session->memory};
     size_t bytes = 0;
 
-    TXD_TRY(txd_run_bytes(&bytes, session->model, &passes->run, session->batch,
-                          session->length));
+    TXD_TRY(txd_run_bytes(&bytes, session->model, &passes->run, &extent));
     return txd_memory_allows((double)bytes, "a pass",
                              "shorten the input, or record less in full");
 }

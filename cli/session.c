@@ -177,6 +177,7 @@ txd_probe_context txd_session_context(const txd_session *session)
                                .dtype = txd_backend_dtype(session->backend),
                                .batch = session->batch,
                                .length = session->length,
+                               .memory = session->memory,
                                .steps = session->steps};
 }
 

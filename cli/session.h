@@ -22,8 +22,8 @@ typedef struct txd_session {
     txd_stop *order;
     size_t stops;
     txd_input_source *source;
-    size_t batch, length, steps;
-    txd_inputs inputs; /* those that the faults were tried on */
+    size_t batch, length, memory, steps; /* memory: rows to cross-attend to */
+    txd_inputs inputs;                   /* those that the faults were tried on */
     txd_fault_use *faults;
     size_t fault_count;
     txd_plan *plan;           /* NULL without faults */

@@ -123,8 +123,9 @@ txd_status txd_full_make(size_t *number, const txd_probe_frame *frame,
     spec->dtype = info->place == TXD_PLACE_INPUT ? TXD_I32 : context->dtype;
     spec->fill_zero =
         site->point == TXD_POINT_ATTN_WEIGHTS && txd_probe_is_whole(frame, site);
-    spec->rank = txd_point_dims(spec->dims, context->claimed, site->point,
-                                context->batch, context->length);
+    spec->rank =
+        txd_point_dims(spec->dims, context->claimed, site->point,
+                       &(txd_extent){context->batch, context->length, context->memory});
     for (int i = 0; i < spec->rank; i++)
         if (grows(info->axes[i]))
             txd_probe_grow(spec, context, i, spec->dims[i]);

@@ -29,7 +29,7 @@ typedef struct txd_probe_context {
     size_t stops;
     const txd_params *params; /* names and shapes; NULL when they are not recorded */
     txd_dtype dtype;
-    size_t batch, length, steps; /* the longest over all steps */
+    size_t batch, length, memory, steps; /* the longest over all steps */
     txd_recording *recording; /* NULL in a dry run, where `listing` is told instead */
     const struct txd_probe_listing *listing;
 } txd_probe_context;

@@ -16,6 +16,8 @@ static txd_status visible(txd_ctx *ctx, const struct txd_visible_args *args)
     const struct rule *rule = txd_wrap_of(&args->at)->more;
 
     TXD_TRY(txd_below_visible(ctx, args));
+    if (args->at.point != TXD_POINT_ATTN_MASKED)
+        return TXD_OK;
     for (size_t r = 0; r < args->rows; r++) {
         size_t query = (size_t)args->at.first_query + r;
 

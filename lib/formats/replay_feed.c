@@ -50,10 +50,11 @@ txd_block txd_feed_block(const txd_feed *feed, size_t stop)
 {
     const txd_site *site = &feed->replay->stops[stop].site;
     txd_block block = {.site = site, .pass = &feed->pass, .earlier = nothing_earlier};
+    const txd_extent extent = txd_inputs_extent(&feed->inputs);
     bool input = txd_point_get(site->point)->place == TXD_PLACE_INPUT;
 
-    block.value.rank = txd_point_dims(block.dims, &feed->replay->config, site->point,
-                                      feed->inputs.batch, feed->inputs.length);
+    block.value.rank =
+        txd_point_dims(block.dims, &feed->replay->config, site->point, &extent);
     memcpy(block.value.dims, block.dims, sizeof block.dims);
     block.value.dtype = input ? TXD_I32 : feed->pass.dtype;
     return block;

@@ -142,7 +142,8 @@ static txd_status check_value(const txd_replay *replay, const txd_trace_info *in
     char shape[128], expected[200];
     bool fits;
     int rank =
-        txd_point_dims(dims + 1, &replay->config, point, replay->batch, replay->length);
+        txd_point_dims(dims + 1, &replay->config, point,
+                       &(txd_extent){replay->batch, replay->length, replay->memory});
 
     fits = info->rank == rank + 1;
     dims[0] = info->dims[0];

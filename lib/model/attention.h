@@ -15,6 +15,8 @@ extern "C" {
 struct txd_attention {
     txd_run *run;
     int layer;
+    txd_attention_kind kind;
+    size_t keys;       /* length of the sequence that is attended to */
     bool hidden;       /* compute hidden cells too */
     size_t blocks;     /* of query rows per head */
     size_t first_tile; /* of the current wave */
@@ -38,8 +40,8 @@ size_t txd_tile_query_row(const txd_run *run, const struct txd_tile *tile);
 /* Row `row` of a value of this width in the backend's dtype. */
 char *txd_row_of(const txd_run *run, void *data, size_t row, size_t width);
 
-/* attn.q, attn.k, attn.v to attn.heads, every tile offered on the way. */
-txd_status txd_attend(txd_run *run, int layer);
+/* attn.q, attn.k, attn.v to attn.heads (or cross.*), every tile offered on the way. */
+txd_status txd_attend(txd_run *run, int layer, txd_attention_kind kind);
 
 #ifdef __cplusplus
 }

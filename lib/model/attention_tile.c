@@ -32,16 +32,17 @@ void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
     tile->head = index / job->blocks % run->model->config->n_heads;
     tile->batch = index / job->blocks / run->model->config->n_heads;
     tile->rows = run->length - tile->first < rows ? run->length - tile->first : rows;
+    tile->kind = job->kind;
 }
 
 /* ---- which cells ---- */
 
 /* used = the cells that take part: seen ones; all of a row if hidden scores become a
  * finite number, or if an empty row gets weights all the same. */
-static void mark_used(const txd_run *run, struct txd_tile *tile, int layer)
+static void mark_used(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const txd_layer_config *c = layer_config(run, layer);
-    size_t n = run->length;
+    const txd_layer_config *c = layer_config(job->run, job->layer);
+    size_t n = job->keys;
 
     memcpy(tile->used, tile->visible, tile->rows * n);
     for (size_t r = 0; r < tile->rows; r++) {
@@ -83,15 +84,17 @@ static void compact(uint8_t *map, const struct txd_tile *tile, size_t n)
 }
 
 /* What the claimed mask hides, and how many keys it lets each query see. */
-static void mark_hidden(const txd_run *run, struct txd_tile *tile, int layer)
+static void mark_hidden(const struct txd_attention *job, struct txd_tile *tile)
 {
-    txd_mask_view claimed = txd_mask_of(&run->options.claimed->layers[layer],
-                                        run->pass.inputs, tile->batch);
+    const txd_run *run = job->run;
+    txd_mask_view claimed =
+        txd_mask_of_attention(job->kind, &run->options.claimed->layers[job->layer],
+                              run->pass.inputs, tile->batch);
 
     for (size_t r = 0; r < tile->rows; r++) {
         tile->seen[r] = 0;
         tile->first_seen[r] = -1;
-        for (size_t j = 0; j < run->length; j++) {
+        for (size_t j = 0; j < job->keys; j++) {
             txd_hidden why = txd_mask_hides(&claimed, tile->first + r, j);
 
             if (why == TXD_SEEN && tile->seen[r]++ == 0)
@@ -102,18 +105,25 @@ static void mark_hidden(const txd_run *run, struct txd_tile *tile, int layer)
     }
 }
 
+static txd_mask_view mask_of_tile(const struct txd_attention *job,
+                                  const struct txd_tile *tile)
+{
+    return txd_mask_of_attention(job->kind, layer_config(job->run, job->layer),
+                                 &job->run->actual, tile->batch);
+}
+
 txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
     struct txd_layer_ops *ops = &run->layer_ops[job->layer];
-    txd_mask_view mask =
-        txd_mask_of(layer_config(run, job->layer), &run->actual, tile->batch);
+    txd_mask_view mask = mask_of_tile(job, tile);
     struct txd_visible_args args = {
-        .at = txd_op_at(ops, TXD_OP_visible, job->layer, TXD_POINT_ATTN_MASKED),
+        .at = txd_op_at(ops, TXD_OP_visible, job->layer,
+                        txd_point_in(job->kind, TXD_POINT_ATTN_MASKED)),
         .out = tile->visible,
         .mask = &mask,
         .rows = tile->rows,
-        .keys = run->length,
+        .keys = job->keys,
     };
     size_t begin, end;
 
@@ -121,15 +131,15 @@ txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile
     args.at.head = (int)tile->head;
     args.at.first_query = (int)tile->first;
     TXD_TRY(ops->ops.visible(&run->ctx, &args));
-    mark_used(run, tile, job->layer);
-    hull(&begin, &end, tile, run->length);
+    mark_used(job, tile);
+    hull(&begin, &end, tile, job->keys);
     tile->key_begin = job->hidden ? 0 : begin;
-    tile->keys = job->hidden ? run->length : end - begin;
+    tile->keys = job->hidden ? job->keys : end - begin;
     tile->begin = begin - tile->key_begin;
     tile->end = end - tile->key_begin;
-    compact(tile->visible, tile, run->length);
-    compact(tile->used, tile, run->length);
-    mark_hidden(run, tile, job->layer);
+    compact(tile->visible, tile, job->keys);
+    compact(tile->used, tile, job->keys);
+    mark_hidden(job, tile);
     return TXD_OK;
 }
 
@@ -138,7 +148,8 @@ txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile
 static txd_op_site tile_at(const struct txd_attention *job, const struct txd_tile *tile,
                            txd_op op, txd_point point)
 {
-    txd_op_site at = txd_op_at(&job->run->layer_ops[job->layer], op, job->layer, point);
+    txd_op_site at = txd_op_at(&job->run->layer_ops[job->layer], op, job->layer,
+                               txd_point_in(job->kind, point));
 
     at.batch = (int)tile->batch;
     at.head = (int)tile->head;
@@ -146,12 +157,17 @@ static txd_op_site tile_at(const struct txd_attention *job, const struct txd_til
     return at;
 }
 
-static size_t kv_row(const txd_run *run, const struct txd_tile *tile)
+static size_t kv_row(const struct txd_attention *job, const struct txd_tile *tile)
 {
-    const txd_config *c = run->model->config;
+    const txd_config *c = job->run->model->config;
     size_t group = tile->head / (c->n_heads / c->n_kv_heads);
 
-    return (tile->batch * c->n_kv_heads + group) * run->length;
+    return (tile->batch * c->n_kv_heads + group) * job->keys;
+}
+
+static void *value_of(const struct txd_attention *job, txd_point point)
+{
+    return job->run->value[txd_point_in(job->kind, point)];
 }
 
 size_t txd_tile_query_row(const txd_run *run, const struct txd_tile *tile)
@@ -167,7 +183,7 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
     const size_t edges[4] = {0, tile->begin, tile->end, tile->keys};
     struct txd_scores_args args = {
         .at = tile_at(job, tile, TXD_OP_scores, TXD_POINT_ATTN_SCORES),
-        .q = txd_row_of(run, run->value[TXD_POINT_ATTN_Q],
+        .q = txd_row_of(run, value_of(job, TXD_POINT_ATTN_Q),
                         txd_tile_query_row(run, tile), width),
         .rows = tile->rows,
         .width = width,
@@ -176,10 +192,10 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
     };
 
     for (int part = 0; part < 3; part++) {
-        size_t row = kv_row(run, tile) + tile->key_begin + edges[part];
+        size_t row = kv_row(job, tile) + tile->key_begin + edges[part];
 
         args.out = txd_row_of(run, tile->scores, edges[part], 1);
-        args.k = txd_row_of(run, run->value[TXD_POINT_ATTN_K], row, width);
+        args.k = txd_row_of(run, value_of(job, TXD_POINT_ATTN_K), row, width);
         args.keys = edges[part + 1] - edges[part];
         if (args.keys > 0)
             TXD_TRY(run->layer_ops[job->layer].ops.scores(&run->ctx, &args));
@@ -206,6 +222,7 @@ txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
 txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *tile)
 {
     size_t row = txd_tile_query_row(job->run, tile);
+    txd_mask_view mask = mask_of_tile(job, tile);
     struct txd_softmax_args args = {
         .at = tile_at(job, tile, TXD_OP_softmax, TXD_POINT_ATTN_WEIGHTS),
         .out = tile->weights,
@@ -219,6 +236,8 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
         .end = tile->end,
         .masked_row = (int)layer_config(job->run, job->layer)->masked_row,
         .same = layer_config(job->run, job->layer)->softmax == TXD_SOFTMAX_SAME,
+        .mask = &mask,
+        .key_begin = tile->key_begin,
     };
 
     return job->run->layer_ops[job->layer].ops.softmax(&job->run->ctx, &args);
@@ -254,7 +273,9 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
         .key_begin = tile->key_begin,
     };
 
-    if (!(txd_run_wants(run, TXD_POINT_ATTN_WEIGHTS, job->layer) & TXD_ASK_ROWS))
+    if (!(txd_run_wants(run, txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS),
+                        job->layer) &
+          TXD_ASK_ROWS))
         return TXD_OK;
     TXD_TRY(run->layer_ops[job->layer].ops.rows(&run->ctx, &args));
     blank_padded(run, tile);
@@ -265,13 +286,13 @@ txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
     size_t width = run->model->config->value_dim;
-    size_t row = kv_row(run, tile) + tile->key_begin + tile->begin;
+    size_t row = kv_row(job, tile) + tile->key_begin + tile->begin;
     struct txd_mix_args args = {
         .at = tile_at(job, tile, TXD_OP_mix, TXD_POINT_ATTN_HEADS),
-        .out = txd_row_of(run, run->own[TXD_POINT_ATTN_HEADS],
+        .out = txd_row_of(run, run->own[txd_point_in(job->kind, TXD_POINT_ATTN_HEADS)],
                           txd_tile_query_row(run, tile), width),
         .weights = txd_row_of(run, tile->weights, tile->begin, 1),
-        .v = txd_row_of(run, run->value[TXD_POINT_ATTN_V], row, width),
+        .v = txd_row_of(run, value_of(job, TXD_POINT_ATTN_V), row, width),
         .used = tile->used + tile->begin,
         .rows = tile->rows,
         .keys = tile->end - tile->begin,

@@ -35,7 +35,7 @@ static txd_status in_waves(struct txd_attention *job,
     txd_run *run = job->run;
     const txd_config *c = run->model->config;
     size_t count = run->batch * c->n_heads * job->blocks;
-    double cells = (double)run->tile_rows * (double)run->length;
+    double cells = (double)run->tile_rows * (double)job->keys;
     double operations = cells * (32 + (double)(c->head_dim + c->value_dim) / 4);
 
     for (size_t first = 0; first < count; first += run->wave) {
@@ -55,8 +55,8 @@ static txd_status in_waves(struct txd_attention *job,
 static void aim_at_formed(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
-    size_t n = run->length, row = txd_tile_query_row(run, tile);
-    size_t plane = run->batch * run->model->config->n_heads * n;
+    size_t n = job->keys, row = txd_tile_query_row(run, tile);
+    size_t plane = run->batch * run->model->config->n_heads * run->length;
 
     tile->scores = txd_row_of(run, run->formed, row, n);
     tile->masked = txd_row_of(run, run->formed, plane + row, n);
@@ -109,13 +109,13 @@ static txd_status formed_rest(void *self, size_t i, int worker)
     return txd_tile_mix(job, &job->tiles[i]);
 }
 
-static txd_status form(txd_run *run, size_t *plane_bytes)
+static txd_status form(txd_run *run, size_t keys, size_t *plane_bytes)
 {
     size_t rows = run->batch * run->model->config->n_heads * run->length, bytes;
     size_t limit =
         run->options.form_limit > 0 ? run->options.form_limit : (size_t)1 << 30;
 
-    TXD_TRY(txd_size_mul(&bytes, rows, run->length));
+    TXD_TRY(txd_size_mul(&bytes, rows, keys));
     TXD_TRY(txd_size_mul(&bytes, bytes, txd_dtype_bytes(run->model->backend->dtype)));
     *plane_bytes = bytes;
     TXD_TRY(txd_size_mul(&bytes, bytes, 3));
@@ -139,21 +139,29 @@ static txd_status formed_attention(struct txd_attention *job)
     size_t plane;
     char *formed;
 
-    TXD_TRY(form(run, &plane));
+    TXD_TRY(form(run, job->keys, &plane));
     formed = run->formed;
     job->hidden = true;
     TXD_TRY(in_waves(job, formed_scores, false));
-    TXD_TRY(txd_taps_edit(run, TXD_POINT_ATTN_SCORES, job->layer, formed));
+    TXD_TRY(txd_taps_edit(run, txd_point_in(job->kind, TXD_POINT_ATTN_SCORES),
+                          job->layer, formed));
     TXD_TRY(in_waves(job, formed_mask, false));
-    TXD_TRY(txd_taps_edit(run, TXD_POINT_ATTN_MASKED, job->layer, formed + plane));
+    TXD_TRY(txd_taps_edit(run, txd_point_in(job->kind, TXD_POINT_ATTN_MASKED),
+                          job->layer, formed + plane));
     TXD_TRY(in_waves(job, formed_softmax, false));
-    TXD_TRY(txd_taps_edit(run, TXD_POINT_ATTN_WEIGHTS, job->layer, formed + 2 * plane));
+    TXD_TRY(txd_taps_edit(run, txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS),
+                          job->layer, formed + 2 * plane));
     return in_waves(job, formed_rest, true);
 }
 
-static bool compute_hidden(const txd_run *run, int layer)
+static unsigned wanted(const struct txd_attention *job, txd_point point)
 {
-    unsigned wants = txd_run_wants(run, TXD_POINT_ATTN_WEIGHTS, layer);
+    return txd_run_wants(job->run, txd_point_in(job->kind, point), job->layer);
+}
+
+static bool compute_hidden(const struct txd_attention *job)
+{
+    const txd_run *run = job->run;
 
     switch (run->model->config->evaluate_hidden) {
     case TXD_HIDDEN_ALWAYS:
@@ -161,20 +169,24 @@ static bool compute_hidden(const txd_run *run, int layer)
     case TXD_HIDDEN_NEVER:
         return false;
     default:
-        return run->length <= TXD_SHORT_LENGTH || (wants & TXD_ASK_HIDDEN) != 0;
+        return job->keys <= TXD_SHORT_LENGTH ||
+               (wanted(job, TXD_POINT_ATTN_WEIGHTS) & TXD_ASK_HIDDEN) != 0;
     }
 }
 
-txd_status txd_attend(txd_run *run, int layer)
+txd_status txd_attend(txd_run *run, int layer, txd_attention_kind kind)
 {
     struct txd_tile *wave = run->tiles;
-    unsigned wants = txd_run_wants(run, TXD_POINT_ATTN_SCORES, layer) |
-                     txd_run_wants(run, TXD_POINT_ATTN_MASKED, layer) |
-                     txd_run_wants(run, TXD_POINT_ATTN_WEIGHTS, layer);
-    struct txd_attention job = {run, layer, compute_hidden(run, layer), 0, 0, wave};
+    struct txd_attention job = {
+        .run = run, .layer = layer, .kind = kind, .tiles = wave};
+    unsigned wants;
 
+    job.keys = kind == TXD_ATTENTION_CROSS ? run->memory_length : run->length;
     if (run->length == 0)
         return TXD_OK;
+    job.hidden = compute_hidden(&job);
+    wants = wanted(&job, TXD_POINT_ATTN_SCORES) | wanted(&job, TXD_POINT_ATTN_MASKED) |
+            wanted(&job, TXD_POINT_ATTN_WEIGHTS);
     job.blocks = (run->length + run->tile_rows - 1) / run->tile_rows;
     memset(run->tile_stats, 0, sizeof run->tile_stats);
     if (!(wants & TXD_ASK_EDIT))

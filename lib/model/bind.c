@@ -56,11 +56,14 @@ static void place_fused(struct binder *binder, txd_param_id id, int layer, size_
     parts[2] = whole + (c->n_heads + c->n_kv_heads) * c->head_dim * row;
 }
 
-static void place_qkv(struct binder *binder, struct txd_layer_weights *w, int layer)
+static void place_self(struct binder *binder, struct txd_attention_weights *w,
+                       int layer)
 {
     const txd_config *c = binder->model->config;
     const void *weights[3] = {NULL, NULL, NULL}, *biases[3] = {NULL, NULL, NULL};
 
+    w->norm_gain = place(binder, TXD_PARAM_NORM1_WEIGHT, layer);
+    w->norm_bias = place(binder, TXD_PARAM_NORM1_BIAS, layer);
     if (c->qkv == TXD_QKV_FUSED) {
         place_fused(binder, TXD_PARAM_QKV_WEIGHT, layer, c->d_model, weights);
         place_fused(binder, TXD_PARAM_QKV_BIAS, layer, 1, biases);
@@ -78,17 +81,31 @@ static void place_qkv(struct binder *binder, struct txd_layer_weights *w, int la
     w->q_bias = biases[0];
     w->k_bias = biases[1];
     w->v_bias = biases[2];
+    w->o = place(binder, TXD_PARAM_O_WEIGHT, layer);
+    w->o_bias = place(binder, TXD_PARAM_O_BIAS, layer);
+}
+
+static void place_cross(struct binder *binder, struct txd_attention_weights *w,
+                        int layer)
+{
+    w->norm_gain = place(binder, TXD_PARAM_NORM_CROSS_WEIGHT, layer);
+    w->norm_bias = place(binder, TXD_PARAM_NORM_CROSS_BIAS, layer);
+    w->q = place(binder, TXD_PARAM_CROSS_Q_WEIGHT, layer);
+    w->q_bias = place(binder, TXD_PARAM_CROSS_Q_BIAS, layer);
+    w->k = place(binder, TXD_PARAM_CROSS_K_WEIGHT, layer);
+    w->k_bias = place(binder, TXD_PARAM_CROSS_K_BIAS, layer);
+    w->v = place(binder, TXD_PARAM_CROSS_V_WEIGHT, layer);
+    w->v_bias = place(binder, TXD_PARAM_CROSS_V_BIAS, layer);
+    w->o = place(binder, TXD_PARAM_CROSS_O_WEIGHT, layer);
+    w->o_bias = place(binder, TXD_PARAM_CROSS_O_BIAS, layer);
 }
 
 static void place_layer(struct binder *binder, int layer)
 {
     struct txd_layer_weights *w = &binder->model->layers[layer];
 
-    w->norm1_gain = place(binder, TXD_PARAM_NORM1_WEIGHT, layer);
-    w->norm1_bias = place(binder, TXD_PARAM_NORM1_BIAS, layer);
-    place_qkv(binder, w, layer);
-    w->o = place(binder, TXD_PARAM_O_WEIGHT, layer);
-    w->o_bias = place(binder, TXD_PARAM_O_BIAS, layer);
+    place_self(binder, &w->attention[TXD_ATTENTION_SELF], layer);
+    place_cross(binder, &w->attention[TXD_ATTENTION_CROSS], layer);
     w->norm2_gain = place(binder, TXD_PARAM_NORM2_WEIGHT, layer);
     w->norm2_bias = place(binder, TXD_PARAM_NORM2_BIAS, layer);
     w->gate = place(binder, TXD_PARAM_GATE_WEIGHT, layer);

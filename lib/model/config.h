@@ -83,6 +83,8 @@ typedef struct txd_config {
     txd_qkv qkv; /* how the projections' parameters are laid out */
     bool qkv_bias, out_bias, mlp_bias, norm_bias;
     bool tie_embeddings;
+    bool cross;            /* every block also attends to a memory */
+    size_t encoder_layers; /* blocks of the encoder that makes it; 0 = none */
     txd_evaluate_hidden evaluate_hidden;
     double loss_scale;        /* of the loss's gradient on its way back */
     txd_layer_config *layers; /* n_layers, in the arena the config was made in */

@@ -28,7 +28,7 @@ txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map
         .x = map->x,
         .weight = map->weight,
         .bias = map->bias,
-        .rows = run->batch * run->length,
+        .rows = map->rows > 0 ? map->rows : run->batch * run->length,
         .n = map->n,
         .k = map->k,
     };
@@ -57,17 +57,12 @@ static txd_status normalise(txd_run *run, int layer, struct txd_norm_args *args,
     return txd_taps_offer(run, out, layer);
 }
 
-txd_status txd_layer_norm(txd_run *run, int layer, txd_point out, txd_point in)
+txd_status txd_layer_norm(txd_run *run, int layer, const struct txd_norm_map *map)
 {
-    const struct txd_layer_weights *w = &run->model->layers[layer];
-    bool first = out == TXD_POINT_NORM1_OUT;
     struct txd_norm_args args = {
-        .x = run->value[in],
-        .gain = first ? w->norm1_gain : w->norm2_gain,
-        .bias = first ? w->norm1_bias : w->norm2_bias,
-    };
+        .x = run->value[map->in], .gain = map->gain, .bias = map->bias};
 
-    return normalise(run, layer, &args, out);
+    return normalise(run, layer, &args, map->out);
 }
 
 /* Without a residual scale, and with nobody to edit it, the branch is the output. */
@@ -186,7 +181,9 @@ static txd_status blocks(txd_run *run)
         memcpy(run->own[TXD_POINT_RESID_PRE], run->value[end], bytes);
         run->value[TXD_POINT_RESID_PRE] = run->own[TXD_POINT_RESID_PRE];
         TXD_TRY(txd_taps_offer(run, TXD_POINT_RESID_PRE, (int)l));
-        TXD_TRY(txd_attention_forward(run, (int)l));
+        TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_SELF));
+        if (c->cross)
+            TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_CROSS));
         TXD_TRY(txd_mlp_forward(run, (int)l));
         end = pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
         if (run->options.progress != NULL)
@@ -283,8 +280,15 @@ txd_status txd_decoder_forward(txd_run *run)
     run->value[TXD_POINT_INPUT_POSITIONS] = run->actual.positions;
     run->value[TXD_POINT_INPUT_VALID] = run->actual.valid;
     run->value[TXD_POINT_INPUT_DOCUMENT] = run->actual.document;
-    for (int p = TXD_POINT_INPUT_TOKENS; p <= TXD_POINT_INPUT_DOCUMENT; p++)
+    run->value[TXD_POINT_INPUT_LABELS] = run->targets;
+    for (int p = TXD_POINT_INPUT_TOKENS; p <= TXD_POINT_INPUT_LABELS; p++)
         TXD_TRY(txd_taps_offer(run, (txd_point)p, -1));
+    for (size_t i = 0; i < run->batch * run->length; i++)
+        run->no_target[i] = run->targets[i] < 0;
+    if (c->cross) {
+        run->value[TXD_POINT_INPUT_MEMORY] = run->own[TXD_POINT_INPUT_MEMORY];
+        TXD_TRY(txd_taps_offer(run, TXD_POINT_INPUT_MEMORY, -1));
+    }
     TXD_TRY(embeddings(run));
     TXD_TRY(blocks(run));
     if (c->final_norm) {

@@ -84,11 +84,32 @@ void txd_inputs_count_positions(txd_inputs *inputs)
     }
 }
 
+static txd_status check_memory(const txd_inputs *inputs, const txd_config *config)
+{
+    const txd_tensor *memory = &inputs->memory;
+    const size_t expected[3] = {inputs->batch, inputs->memory_length, config->d_model};
+
+    if (!config->cross)
+        return TXD_OK;
+    if (inputs->memory_length == 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "model.cross needs a memory to attend to: give input.memory");
+    for (int i = 0; i < 3; i++)
+        if (memory->rank != 3 || memory->dims[i] != expected[i])
+            return txd_fail(TXD_ERR_CONFIG,
+                            "the memory has %zu as its axis %d, expected (batch rows "
+                            "%zu, rows of memory %zu, d_model %zu)",
+                            memory->rank == 3 ? memory->dims[i] : 0, i, expected[0],
+                            expected[1], expected[2]);
+    return TXD_OK;
+}
+
 txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config)
 {
     if (inputs->batch == 0 || inputs->length == 0)
         return txd_fail(TXD_ERR_CONFIG, "the batch is empty: %zu rows of %zu tokens",
                         inputs->batch, inputs->length);
+    TXD_TRY(check_memory(inputs, config));
     for (size_t row = 0; row < inputs->batch; row++) {
         for (size_t t = 0; t < inputs->length; t++) {
             TXD_TRY(check_token(inputs, config, row, t));
@@ -96,6 +117,11 @@ txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config)
         }
     }
     return TXD_OK;
+}
+
+txd_extent txd_inputs_extent(const txd_inputs *inputs)
+{
+    return (txd_extent){inputs->batch, inputs->length, inputs->memory_length};
 }
 
 txd_mask_view txd_mask_of(const txd_layer_config *layer, const txd_inputs *inputs,
@@ -112,4 +138,18 @@ txd_mask_view txd_mask_of(const txd_layer_config *layer, const txd_inputs *input
         .key_document = inputs->document + start,
         .key_valid = inputs->valid + start,
     };
+}
+
+txd_mask_view txd_mask_of_memory(const txd_inputs *inputs, size_t batch_row)
+{
+    return (txd_mask_view){.key_valid = inputs->memory_valid +
+                                        batch_row * inputs->memory_length};
+}
+
+txd_mask_view txd_mask_of_attention(txd_attention_kind kind,
+                                    const txd_layer_config *layer,
+                                    const txd_inputs *inputs, size_t batch_row)
+{
+    return kind == TXD_ATTENTION_CROSS ? txd_mask_of_memory(inputs, batch_row)
+                                       : txd_mask_of(layer, inputs, batch_row);
 }

@@ -6,7 +6,7 @@
 #ifndef TXD_MODEL_INPUTS_H
 #define TXD_MODEL_INPUTS_H
 
-#include "model/config.h"
+#include "model/points.h"
 #include "ops/mask.h"
 
 #ifdef __cplusplus
@@ -17,7 +17,15 @@ extern "C" {
 typedef struct txd_inputs {
     size_t batch, length;
     int32_t *tokens, *positions, *valid, *document;
+    /* What cross-attention attends to: (b, memory_length, d_model), TXD_F32 or TXD_F64,
+     * and 1 for each of its real rows, 0 for padding (b, memory_length). */
+    size_t memory_length;
+    txd_tensor memory;
+    int32_t *memory_valid;
 } txd_inputs;
+
+/* How much a pass over these inputs reads. */
+txd_extent txd_inputs_extent(const txd_inputs *inputs);
 
 /* Allocates a batch of zeros in `arena`, valid = 1. */
 txd_status txd_inputs_make(txd_inputs *out, txd_arena *arena, size_t batch,
@@ -34,6 +42,14 @@ txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config);
 /* The mask rule (ops/mask.h) of one layer over one batch row. */
 txd_mask_view txd_mask_of(const txd_layer_config *layer, const txd_inputs *inputs,
                           size_t batch_row);
+
+/* The rule of cross-attention: a query sees every real row of the memory. */
+txd_mask_view txd_mask_of_memory(const txd_inputs *inputs, size_t batch_row);
+
+/* The one of the two that an attention goes by. */
+txd_mask_view txd_mask_of_attention(txd_attention_kind kind,
+                                    const txd_layer_config *layer,
+                                    const txd_inputs *inputs, size_t batch_row);
 
 #ifdef __cplusplus
 }

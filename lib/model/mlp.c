@@ -40,10 +40,18 @@ static txd_status inner(txd_run *run, int layer, const void *x)
 {
     const txd_config *c = run->model->config;
     const struct txd_layer_weights *w = &run->model->layers[layer];
-    struct txd_linear_map gate = {TXD_POINT_MLP_GATE, NULL,    x,         w->gate,
-                                  w->gate_bias,       c->d_ff, c->d_model};
-    struct txd_linear_map up = {TXD_POINT_MLP_UP, NULL,    x,         w->up,
-                                w->up_bias,       c->d_ff, c->d_model};
+    struct txd_linear_map gate = {.out = TXD_POINT_MLP_GATE,
+                                  .x = x,
+                                  .weight = w->gate,
+                                  .bias = w->gate_bias,
+                                  .n = c->d_ff,
+                                  .k = c->d_model};
+    struct txd_linear_map up = {.out = TXD_POINT_MLP_UP,
+                                .x = x,
+                                .weight = w->up,
+                                .bias = w->up_bias,
+                                .n = c->d_ff,
+                                .k = c->d_model};
 
     if (!c->gated) {
         TXD_TRY(txd_layer_linear(run, layer, &up));
@@ -60,19 +68,24 @@ txd_status txd_mlp_forward(txd_run *run, int layer)
     const txd_config *c = run->model->config;
     const struct txd_layer_weights *w = &run->model->layers[layer];
     bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
-    txd_point input = pre ? TXD_POINT_NORM2_OUT : TXD_POINT_NORM1_OUT;
-    struct txd_linear_map down = {TXD_POINT_MLP_OUT, NULL,       NULL,   w->down,
-                                  w->down_bias,      c->d_model, c->d_ff};
+    txd_point stream = txd_stream_into_mlp(c);
+    txd_point input = pre ? TXD_POINT_NORM2_OUT : stream;
+    struct txd_norm_map norm = {TXD_POINT_NORM2_OUT,
+                                pre ? stream : TXD_POINT_RESID_POST, w->norm2_gain,
+                                w->norm2_bias};
+    struct txd_linear_map down = {.out = TXD_POINT_MLP_OUT,
+                                  .weight = w->down,
+                                  .bias = w->down_bias,
+                                  .n = c->d_model,
+                                  .k = c->d_ff};
 
     if (pre)
-        TXD_TRY(txd_layer_norm(run, layer, TXD_POINT_NORM2_OUT, TXD_POINT_RESID_MID));
+        TXD_TRY(txd_layer_norm(run, layer, &norm));
     TXD_TRY(inner(run, layer, run->value[input]));
     down.x = run->value[TXD_POINT_MLP_ACT];
     TXD_TRY(txd_layer_linear(run, layer, &down));
     TXD_TRY(txd_layer_branch(run, layer, TXD_POINT_MLP_BRANCH, TXD_POINT_MLP_OUT));
     TXD_TRY(txd_layer_residual(run, layer, TXD_POINT_RESID_POST, TXD_POINT_MLP_BRANCH,
-                               pre ? TXD_POINT_RESID_MID : TXD_POINT_NORM1_OUT));
-    if (!pre)
-        TXD_TRY(txd_layer_norm(run, layer, TXD_POINT_NORM2_OUT, TXD_POINT_RESID_POST));
-    return TXD_OK;
+                               stream));
+    return pre ? TXD_OK : txd_layer_norm(run, layer, &norm);
 }

@@ -27,6 +27,13 @@ static const txd_point attention[] = {
     TXD_POINT_ATTN_MASKED, TXD_POINT_ATTN_WEIGHTS, TXD_POINT_ATTN_HEADS,
     TXD_POINT_ATTN_MERGED, TXD_POINT_ATTN_OUT,     TXD_POINT_ATTN_BRANCH,
 };
+
+/* points.def lists the points of both attentions in the same order. */
+#define CROSS_OFFSET (TXD_POINT_CROSS_Q_PROJ - TXD_POINT_ATTN_Q_PROJ)
+_Static_assert(TXD_POINT_CROSS_BRANCH - TXD_POINT_ATTN_BRANCH == CROSS_OFFSET &&
+                   TXD_POINT_CROSS_WEIGHTS - TXD_POINT_ATTN_WEIGHTS == CROSS_OFFSET,
+               "attn and cross have the same points");
+
 static const txd_point mlp[] = {
     TXD_POINT_MLP_GATE, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_UP,
     TXD_POINT_MLP_ACT,  TXD_POINT_MLP_OUT,      TXD_POINT_MLP_BRANCH,
@@ -55,6 +62,17 @@ static void add_all(struct walk *walk, const txd_point *list, size_t count, int 
         add(walk, list[i], layer);
 }
 
+static void add_cross(struct walk *walk, int layer, bool post)
+{
+    if (!post)
+        add(walk, TXD_POINT_NORM_CROSS_OUT, layer);
+    for (size_t i = 0; i < LENGTH(attention); i++)
+        add(walk, txd_point_in(TXD_ATTENTION_CROSS, attention[i]), layer);
+    add(walk, TXD_POINT_RESID_CROSS, layer);
+    if (post)
+        add(walk, TXD_POINT_NORM_CROSS_OUT, layer);
+}
+
 static void add_layer(struct walk *walk, int layer)
 {
     bool post = walk->config->norm_placement == TXD_PLACEMENT_POST;
@@ -64,7 +82,11 @@ static void add_layer(struct walk *walk, int layer)
         add(walk, TXD_POINT_NORM1_OUT, layer);
     add_all(walk, attention, LENGTH(attention), layer);
     add(walk, TXD_POINT_RESID_MID, layer);
-    add(walk, post ? TXD_POINT_NORM1_OUT : TXD_POINT_NORM2_OUT, layer);
+    if (post)
+        add(walk, TXD_POINT_NORM1_OUT, layer);
+    add_cross(walk, layer, post);
+    if (!post)
+        add(walk, TXD_POINT_NORM2_OUT, layer);
     add_all(walk, mlp, LENGTH(mlp), layer);
     add(walk, TXD_POINT_RESID_POST, layer);
     if (post)
@@ -130,15 +152,24 @@ static txd_status fail_missing(const char *name, const char *rest, int layer)
     return txd_fail(TXD_ERR_MISSING, "\"%.200s\" is no point; nearest: %s", name, full);
 }
 
-static size_t dim_of(const txd_config *c, char axis, size_t batch, size_t length)
+/* True where keys are rows of the memory. */
+static bool reads_memory(txd_point point)
+{
+    return point == TXD_POINT_INPUT_MEMORY ||
+           txd_point_attention(point) == TXD_ATTENTION_CROSS;
+}
+
+static size_t dim_of(const txd_config *c, txd_point point, char axis,
+                     const txd_extent *extent)
 {
     switch (axis) {
     case 'b':
-        return batch;
+        return extent->batch;
     case 't':
     case 'q':
+        return extent->length;
     case 'k':
-        return length;
+        return reads_memory(point) ? extent->memory : extent->length;
     case 'h':
         return c->n_heads;
     case 'g':
@@ -192,21 +223,83 @@ txd_status txd_point_parse(txd_point *point, int *layer, const char *name)
 }
 
 int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_point point,
-                   size_t batch, size_t length)
+                   const txd_extent *extent)
 {
     const char *axes = points[point].axes;
     int rank = 0;
 
     for (; axes[rank]; rank++)
-        dims[rank] = dim_of(config, axes[rank], batch, length);
-    if (point == TXD_POINT_ATTN_MERGED) /* its width is not that of the model */
+        dims[rank] = dim_of(config, point, axes[rank], extent);
+    if (txd_point_in_self(point) ==
+        TXD_POINT_ATTN_MERGED) /* its width is not that of the model */
         dims[rank - 1] = config->n_heads * config->value_dim;
     return rank;
 }
 
+txd_attention_kind txd_point_attention(txd_point point)
+{
+    return point >= TXD_POINT_CROSS_Q_PROJ && point <= TXD_POINT_CROSS_BRANCH
+               ? TXD_ATTENTION_CROSS
+               : TXD_ATTENTION_SELF;
+}
+
+txd_point txd_point_in(txd_attention_kind kind, txd_point point)
+{
+    bool own = point >= TXD_POINT_ATTN_Q_PROJ && point <= TXD_POINT_ATTN_BRANCH;
+
+    return own && kind == TXD_ATTENTION_CROSS ? (txd_point)(point + CROSS_OFFSET)
+                                              : point;
+}
+
+txd_point txd_point_in_self(txd_point point)
+{
+    return txd_point_attention(point) == TXD_ATTENTION_CROSS
+               ? (txd_point)(point - CROSS_OFFSET)
+               : point;
+}
+
+bool txd_point_is_of_memory(txd_point point)
+{
+    return point == TXD_POINT_INPUT_MEMORY || point == TXD_POINT_CROSS_K_PROJ ||
+           point == TXD_POINT_CROSS_K || point == TXD_POINT_CROSS_V;
+}
+
+txd_point txd_stream_into_attention(const txd_config *config, txd_attention_kind kind)
+{
+    if (kind == TXD_ATTENTION_SELF)
+        return TXD_POINT_RESID_PRE;
+    return config->norm_placement == TXD_PLACEMENT_PRE ? TXD_POINT_RESID_MID
+                                                       : TXD_POINT_NORM1_OUT;
+}
+
+txd_point txd_stream_into_mlp(const txd_config *config)
+{
+    bool pre = config->norm_placement == TXD_PLACEMENT_PRE;
+
+    if (config->cross)
+        return pre ? TXD_POINT_RESID_CROSS : TXD_POINT_NORM_CROSS_OUT;
+    return pre ? TXD_POINT_RESID_MID : TXD_POINT_NORM1_OUT;
+}
+
+txd_point txd_stream_after_attention(txd_attention_kind kind)
+{
+    return kind == TXD_ATTENTION_CROSS ? TXD_POINT_RESID_CROSS : TXD_POINT_RESID_MID;
+}
+
+txd_point txd_norm_of_attention(txd_attention_kind kind)
+{
+    return kind == TXD_ATTENTION_CROSS ? TXD_POINT_NORM_CROSS_OUT : TXD_POINT_NORM1_OUT;
+}
+
 bool txd_point_exists(const txd_config *config, txd_point point)
 {
+    if (txd_point_attention(point) == TXD_ATTENTION_CROSS)
+        return config->cross;
     switch (point) {
+    case TXD_POINT_INPUT_MEMORY:
+    case TXD_POINT_NORM_CROSS_OUT:
+    case TXD_POINT_RESID_CROSS:
+        return config->cross;
     case TXD_POINT_EMBED_POS:
         return config->positions == TXD_POSITIONS_LEARNED ||
                config->positions == TXD_POSITIONS_SINUSOIDAL;

@@ -44,14 +44,43 @@ char *txd_point_name(char *text, size_t bytes, txd_point point, int layer);
  * nearest point when it is none. */
 txd_status txd_point_parse(txd_point *point, int *layer, const char *name);
 
-/* Shape of the whole value at a point for a batch of `batch` x `length` tokens
- * (queries = keys = length): one entry per axis letter. Returns the rank. */
+/* How much a pass reads: batch rows, tokens, and rows of the memory that
+ * cross-attention attends to (0 without). */
+typedef struct txd_extent {
+    size_t batch, length, memory;
+} txd_extent;
+
+/* Shape of the whole value at a point: one entry per axis letter. Returns the rank. */
 int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_point point,
-                   size_t batch, size_t length);
+                   const txd_extent *extent);
+
+/* The two attentions of a block. Their points have the same names after `attn.` and
+ * `cross.`. */
+typedef enum txd_attention_kind {
+    TXD_ATTENTION_SELF,
+    TXD_ATTENTION_CROSS
+} txd_attention_kind;
+
+/* The point of an attention that has this name in self-attention: TXD_POINT_ATTN_Q is
+ * TXD_POINT_CROSS_Q there. Points that are not `attn.*` stay what they are. */
+txd_point txd_point_in(txd_attention_kind kind, txd_point point);
+/* The other way: `cross.q` is of cross-attention and `attn.q` in self-attention. */
+txd_attention_kind txd_point_attention(txd_point point);
+txd_point txd_point_in_self(txd_point point);
 
 /* True if passes of this configuration produce the point at all (no `mlp.gate` in an
  * ungated MLP, no `embed.pos` with rotary positions ...). */
 bool txd_point_exists(const txd_config *config, txd_point point);
+
+/* True where the rows of a value are those of the memory: `input.memory`, `cross.k`. */
+bool txd_point_is_of_memory(txd_point point);
+
+/* What enters a part of a block, and is added to what the part makes. */
+txd_point txd_stream_into_attention(const txd_config *config, txd_attention_kind kind);
+txd_point txd_stream_into_mlp(const txd_config *config);
+/* Its sum with the branch, and the norm of the part. */
+txd_point txd_stream_after_attention(txd_attention_kind kind);
+txd_point txd_norm_of_attention(txd_attention_kind kind);
 
 /* One stop of the walk through a pass. */
 typedef struct txd_stop {

@@ -110,6 +110,7 @@ static txd_status fill_run(txd_run *run)
     run->pass.u_store = backend->u_store;
     run->pass.u_accumulate = backend->u_accumulate;
     run->loss = NAN;
+    run->pass.loss_scale = 1;
     TXD_TRY(join_taps(run));
     TXD_TRY(make_sites(run));
     TXD_TRY(make_ops(run));
@@ -152,6 +153,18 @@ void txd_run_destroy(txd_run *run)
     txd_arena_destroy(run->arena);
 }
 
+static void take_memory(txd_run *run, const txd_inputs *inputs)
+{
+    size_t rows = inputs->batch * inputs->memory_length;
+
+    txd_convert(run->own[TXD_POINT_INPUT_MEMORY], run->model->backend->dtype,
+                inputs->memory.data, inputs->memory.dtype,
+                txd_tensor_count(&inputs->memory));
+    memcpy(run->actual.memory_valid, inputs->memory_valid, rows * sizeof(int32_t));
+    for (size_t i = 0; i < rows; i++)
+        run->padded_memory[i] = !inputs->memory_valid[i];
+}
+
 static void take_inputs(txd_run *run, const txd_inputs *inputs)
 {
     size_t count = inputs->batch * inputs->length;
@@ -166,14 +179,17 @@ static void take_inputs(txd_run *run, const txd_inputs *inputs)
 
         run->padded[i] = !inputs->valid[i];
         run->targets[i] = next ? inputs->tokens[i + 1] : -1;
-        run->no_target[i] = !next;
     }
+    if (run->model->config->cross)
+        take_memory(run, inputs);
 }
 
-txd_status txd_run_forward(txd_run *run, const txd_inputs *inputs, int step)
+txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
 {
+    const txd_extent extent = txd_inputs_extent(inputs);
+
     TXD_TRY(txd_inputs_check(inputs, run->options.claimed));
-    TXD_TRY(txd_run_shape(run, inputs->batch, inputs->length));
+    TXD_TRY(txd_run_shape(run, &extent));
     run->pass.inputs = inputs;
     run->pass.step = step;
     take_inputs(run, inputs);
@@ -188,18 +204,37 @@ txd_status txd_run_forward(txd_run *run, const txd_inputs *inputs, int step)
 }
 
 txd_status txd_run_bytes(size_t *out, const txd_model *model,
-                         const txd_run_options *options, size_t batch, size_t length)
+                         const txd_run_options *options, const txd_extent *extent)
 {
     txd_run *run;
     size_t bytes;
     txd_status status;
 
     TXD_TRY(txd_run_create(&run, model, options));
-    status = txd_run_measure(&bytes, run, batch, length);
+    status = txd_run_measure(&bytes, run, extent);
     if (status == TXD_OK)
         *out = bytes + txd_arena_peak(run->arena);
     txd_run_destroy(run);
     return status;
+}
+
+static txd_status no_gradients(void)
+{
+    return txd_fail(TXD_ERR_MISSING, "this run has no backward half");
+}
+
+double txd_run_gradient_norm(const txd_run *run)
+{
+    (void)run;
+    return NAN;
+}
+
+txd_status txd_run_gradient(txd_tensor *out, const txd_run *run, size_t i)
+{
+    (void)out;
+    (void)run;
+    (void)i;
+    return no_gradients();
 }
 
 double txd_run_loss(const txd_run *run)

@@ -30,6 +30,7 @@ typedef struct txd_run_options {
     txd_tap *const *taps;
     size_t tap_count;
     int threads;       /* 0 = all that OpenMP gives */
+    bool backward;     /* passes have a backward half: gradients of the mean loss */
     size_t form_limit; /* bytes of a whole (b, h, q, k) for EDIT; 0 = 1 GiB */
     /* Called now and then on the calling thread; non-zero stops the run with
      * ERR_INTERRUPTED. `done` of `total` layers. NULL = never. */
@@ -42,17 +43,26 @@ txd_status txd_run_create(txd_run **out, const txd_model *model,
                           const txd_run_options *options);
 void txd_run_destroy(txd_run *run); /* NULL is allowed */
 
-/* One forward pass as step number `step`. Taps see every block.
- * A pass over a range of
- * layers and a pass with a cache will be entries beside this one. */
-txd_status txd_run_forward(txd_run *run, const txd_inputs *inputs, int step);
+/* One pass as step number `step`: forward, and backward if the options say so. Taps see
+ * every block. A pass over a range of layers and a pass with a cache will be entries
+ * beside this one. */
+txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step);
 
 /* Bytes that a run of this shape allocates for activations, tiles and slots. */
 txd_status txd_run_bytes(size_t *out, const txd_model *model,
-                         const txd_run_options *options, size_t batch, size_t length);
+                         const txd_run_options *options, const txd_extent *extent);
 
 /* Mean next-token cross-entropy of the last pass; NaN if there was no pair. */
 double txd_run_loss(const txd_run *run);
+
+/* L2 norm over all parameters of the last pass's gradient, of the loss as it is
+ * (without loss scale); NaN without a backward half. */
+double txd_run_gradient_norm(const txd_run *run);
+
+/* The gradient of the i-th parameter (txd_params_at) after the last pass, in the
+ * backend's dtype; owned by the run, valid until its next pass. ERR_MISSING without a
+ * backward half. */
+txd_status txd_run_gradient(txd_tensor *out, const txd_run *run, size_t i);
 
 #ifdef __cplusplus
 }

@@ -49,8 +49,12 @@ static void carve_inputs(struct txd_run *run, struct carver *carver)
     run->actual.positions = carve(carver, count, sizeof(int32_t));
     run->actual.valid = carve(carver, count, sizeof(int32_t));
     run->actual.document = carve(carver, count, sizeof(int32_t));
+    run->actual.memory_length = run->memory_length;
+    run->actual.memory_valid =
+        carve(carver, run->batch * run->memory_length, sizeof(int32_t));
     run->targets = carve(carver, count, sizeof(int32_t));
     run->padded = carve(carver, count, 1);
+    run->padded_memory = carve(carver, run->batch * run->memory_length, 1);
     run->no_target = carve(carver, count, 1);
 }
 
@@ -69,8 +73,8 @@ static void carve_values(struct txd_run *run, struct carver *carver)
 
     for (int p = 0; p < TXD_POINT_COUNT; p++) {
         size_t dims[TXD_MAX_RANK], count = 1;
-        int rank = txd_point_dims(dims, run->model->config, (txd_point)p, run->batch,
-                                  run->length);
+        const txd_extent extent = txd_run_extent(run);
+        int rank = txd_point_dims(dims, run->model->config, (txd_point)p, &extent);
 
         run->own[p] = NULL;
         if (!has_buffer(run, (txd_point)p))
@@ -84,11 +88,17 @@ static void carve_values(struct txd_run *run, struct carver *carver)
     run->scratch = carve(carver, largest, bytes);
 }
 
+/* The longer of the two sequences that queries attend to. */
+static size_t longest(const struct txd_run *run)
+{
+    return run->memory_length > run->length ? run->memory_length : run->length;
+}
+
 static void carve_tile(struct txd_run *run, struct carver *carver,
                        struct txd_tile *tile)
 {
     size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
-    size_t rows = run->tile_rows, cells = rows * run->length;
+    size_t rows = run->tile_rows, cells = rows * longest(run);
     struct txd_tile t = {0};
 
     t.scores = carve(carver, cells, bytes);
@@ -118,7 +128,7 @@ static void carve_attention(struct txd_run *run, struct carver *carver)
 static size_t chunks_needed(const struct txd_run *run)
 {
     const txd_config *c = run->model->config;
-    size_t blocks = (run->length + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    size_t blocks = (longest(run) + CHUNK_ROWS - 1) / CHUNK_ROWS;
 
     return run->batch * c->n_heads * (blocks > 0 ? blocks : 1);
 }
@@ -128,7 +138,7 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     size_t vocab = run->model->config->vocab, rows = LOGIT_ELEMENTS / vocab;
     size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
 
-    run->tile_rows = run->length > LONG_LENGTH ? TILE_ROWS_LONG : TILE_ROWS;
+    run->tile_rows = longest(run) > LONG_LENGTH ? TILE_ROWS_LONG : TILE_ROWS;
     if (run->tile_rows > run->length)
         run->tile_rows = run->length;
     rows = rows < 1 ? 1 : rows;
@@ -142,13 +152,31 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     run->logits = carve(carver, run->logit_rows * vocab, bytes);
 }
 
-txd_status txd_run_measure(size_t *out, const txd_run *run, size_t batch, size_t length)
+txd_extent txd_run_extent(const txd_run *run)
+{
+    return (txd_extent){run->batch, run->length, run->memory_length};
+}
+
+static void set_extent(txd_run *run, const txd_extent *extent)
+{
+    run->batch = extent->batch;
+    run->length = extent->length;
+    run->memory_length = run->model->config->cross ? extent->memory : 0;
+}
+
+static bool has_extent(const txd_run *run, const txd_extent *extent)
+{
+    return run->memory != NULL && run->batch == extent->batch &&
+           run->length == extent->length &&
+           (!run->model->config->cross || run->memory_length == extent->memory);
+}
+
+txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent)
 {
     struct txd_run copy = *run;
     struct carver carver = {NULL, 0, TXD_OK};
 
-    copy.batch = batch;
-    copy.length = length;
+    set_extent(&copy, extent);
     carve_all(&copy, &carver);
     if (carver.status != TXD_OK)
         return carver.status;
@@ -156,15 +184,15 @@ txd_status txd_run_measure(size_t *out, const txd_run *run, size_t batch, size_t
     return TXD_OK;
 }
 
-txd_status txd_run_shape(txd_run *run, size_t batch, size_t length)
+txd_status txd_run_shape(txd_run *run, const txd_extent *extent)
 {
     struct carver carver = {NULL, 0, TXD_OK};
     void *memory;
     size_t bytes;
 
-    if (run->batch == batch && run->length == length && run->memory != NULL)
+    if (has_extent(run, extent))
         return TXD_OK;
-    TXD_TRY(txd_run_measure(&bytes, run, batch, length));
+    TXD_TRY(txd_run_measure(&bytes, run, extent));
     if (bytes > run->memory_bytes) {
         memory = run->model->backend->alloc(bytes);
         if (memory == NULL)
@@ -174,8 +202,7 @@ txd_status txd_run_shape(txd_run *run, size_t batch, size_t length)
         run->memory = memory;
         run->memory_bytes = bytes;
     }
-    run->batch = batch;
-    run->length = length;
+    set_extent(run, extent);
     carver.base = run->memory;
     carve_all(run, &carver);
     return TXD_OK;

@@ -12,9 +12,14 @@ extern "C" {
 #endif
 
 /* Parameters of one layer in the backend's memory; NULL where the model has none. */
-struct txd_layer_weights {
-    const void *norm1_gain, *norm1_bias, *norm2_gain, *norm2_bias;
+struct txd_attention_weights {
+    const void *norm_gain, *norm_bias;
     const void *q, *q_bias, *k, *k_bias, *v, *v_bias, *o, *o_bias;
+};
+
+struct txd_layer_weights {
+    struct txd_attention_weights attention[2]; /* by txd_attention_kind */
+    const void *norm2_gain, *norm2_bias;
     const void *gate, *gate_bias, *up, *up_bias, *down, *down_bias;
 };
 
@@ -32,6 +37,7 @@ struct txd_model {
  * arrays are the computed keys [key_begin, key_end); [begin, end), counted from
  * key_begin, take part in the softmax. */
 struct txd_tile {
+    txd_attention_kind kind;
     size_t batch, head, first, rows;
     size_t key_begin, keys, begin, end;
     void *scores, *masked, *weights;
@@ -68,9 +74,11 @@ struct txd_run {
     /* Of the current shape. */
     void *memory;
     size_t memory_bytes, batch, length, form_bytes;
-    txd_inputs actual; /* inputs after edits */
-    int32_t *targets;
-    uint8_t *padded; /* (b, t): 1 where input.valid is 0 */
+    size_t memory_length;   /* rows of what cross-attention attends to; 0 without */
+    txd_inputs actual;      /* inputs after edits */
+    int32_t *targets;       /* input.labels */
+    uint8_t *padded;        /* (b, t): 1 where input.valid is 0 */
+    uint8_t *padded_memory; /* (b, memory_length): the same of the memory */
     uint8_t *no_target;
     void *own[TXD_POINT_COUNT];    /* each untiled point's own buffer */
     void *value[TXD_POINT_COUNT];  /* its value in the current layer */
@@ -126,19 +134,24 @@ txd_status txd_taps_step_end(txd_run *run);
 txd_block txd_taps_block(const txd_run *run, int stop);
 
 /* Memory for a shape (run_layout.c). */
-txd_status txd_run_shape(txd_run *run, size_t batch, size_t length);
+txd_status txd_run_shape(txd_run *run, const txd_extent *extent);
 /* Bytes that a shape needs. */
-txd_status txd_run_measure(size_t *out, const txd_run *run, size_t batch,
-                           size_t length);
+txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent);
+/* The extent of the current pass. */
+txd_extent txd_run_extent(const txd_run *run);
 
 /* The parts of a block (attention.c, mlp.c): read run->value, offer every point. */
-txd_status txd_attention_forward(txd_run *run, int layer);
+txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind);
 txd_status txd_mlp_forward(txd_run *run, int layer);
 /* A whole pass over run->actual (decoder.c). */
 txd_status txd_decoder_forward(txd_run *run);
 
 /* Shared by the parts: one norm, one linear map, one residual addition. */
-txd_status txd_layer_norm(txd_run *run, int layer, txd_point out, txd_point in);
+struct txd_norm_map {
+    txd_point out, in;
+    const void *gain, *bias;
+};
+txd_status txd_layer_norm(txd_run *run, int layer, const struct txd_norm_map *map);
 txd_status txd_layer_residual(txd_run *run, int layer, txd_point out, txd_point branch,
                               txd_point stream);
 txd_status txd_layer_branch(txd_run *run, int layer, txd_point branch, txd_point out);
@@ -148,6 +161,7 @@ struct txd_linear_map {
     void *buffer;
     const void *x, *weight, *bias;
     size_t n, k;
+    size_t rows; /* 0: one per token */
 };
 txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map *map);
 

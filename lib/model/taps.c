@@ -9,8 +9,13 @@
 #include "model/run_private.h"
 
 /* The tiled points in the order in which a tile offers them. */
-static const txd_point tiled[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
-                                   TXD_POINT_ATTN_WEIGHTS};
+static txd_point tiled(const struct txd_tile *tile, int which)
+{
+    static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
+                                        TXD_POINT_ATTN_WEIGHTS};
+
+    return txd_point_in(tile->kind, points[which]);
+}
 
 /* What `earlier` may look into: whole values, or one tile. */
 struct source {
@@ -36,6 +41,28 @@ txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point 
             TXD_ERR_MISSING, "the tap %s does not name %s in its needs at %s",
             block->tap->name, txd_point_get(point)->name, block->site->name);
     return block->earlier(out, block, point);
+}
+
+txd_status txd_block_gradient(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    if (block->tap != NULL && !names(block->tap, block->site->point, point))
+        return txd_fail(
+            TXD_ERR_MISSING, "the tap %s does not name %s in its needs at %s",
+            block->tap->name, txd_point_get(point)->name, block->site->name);
+    if (block->gradient == NULL)
+        return txd_fail(TXD_ERR_MISSING, "%s@grad is not at hand at %s",
+                        txd_point_get(point)->name, block->site->name);
+    return block->gradient(out, block, point);
+}
+
+bool txd_site_is_gradient(txd_site_kind kind)
+{
+    return kind == TXD_SITE_GRADIENT || kind == TXD_SITE_PARAMETER_GRADIENT;
+}
+
+bool txd_site_is_parameter(txd_site_kind kind)
+{
+    return kind == TXD_SITE_PARAMETER || kind == TXD_SITE_PARAMETER_GRADIENT;
 }
 
 int txd_run_stop(const txd_run *run, txd_point point, int layer)
@@ -71,9 +98,11 @@ void txd_taps_ask(txd_run *run, int step)
 
 static void *tile_value(const struct txd_tile *tile, txd_point point)
 {
-    if (point == TXD_POINT_ATTN_SCORES)
+    txd_point own = txd_point_in_self(point);
+
+    if (own == TXD_POINT_ATTN_SCORES)
         return tile->scores;
-    return point == TXD_POINT_ATTN_MASKED ? tile->masked : tile->weights;
+    return own == TXD_POINT_ATTN_MASKED ? tile->masked : tile->weights;
 }
 
 static txd_tensor tile_tensor(const txd_run *run, const struct txd_tile *tile,
@@ -88,7 +117,8 @@ static txd_tensor tile_tensor(const txd_run *run, const struct txd_tile *tile,
 static txd_tensor whole_tensor(const txd_run *run, txd_point point, void *data)
 {
     size_t dims[TXD_MAX_RANK];
-    int rank = txd_point_dims(dims, run->model->config, point, run->batch, run->length);
+    const txd_extent extent = txd_run_extent(run);
+    int rank = txd_point_dims(dims, run->model->config, point, &extent);
     bool input = txd_point_get(point)->place == TXD_PLACE_INPUT;
     txd_dtype dtype = input ? TXD_I32 : run->model->backend->dtype;
 
@@ -100,7 +130,8 @@ static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point poi
     const struct source *source = block->source;
     char name[96];
 
-    if (txd_point_get(point)->place == TXD_PLACE_TILE && source->tile != NULL) {
+    if (txd_point_get(point)->place == TXD_PLACE_TILE && source->tile != NULL &&
+        txd_point_attention(point) == source->tile->kind) {
         *out = tile_tensor(source->run, source->tile, point);
         return TXD_OK;
     }
@@ -225,11 +256,12 @@ static txd_block tile_block(const txd_run *run, const struct source *source,
     const struct txd_tile *tile = source->tile;
     txd_block block = block_at(run, txd_run_stop(run, point, layer), source);
     const size_t start[4] = {tile->batch, tile->head, tile->first, tile->key_begin};
+    const txd_extent extent = txd_run_extent(run);
 
     block.value = tile_tensor(run, tile, point);
-    txd_point_dims(block.dims, run->model->config, point, run->batch, run->length);
+    txd_point_dims(block.dims, run->model->config, point, &extent);
     memcpy(block.start, start, sizeof start);
-    if (point == TXD_POINT_ATTN_WEIGHTS &&
+    if (txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS &&
         (txd_run_wants(run, point, layer) & TXD_ASK_ROWS))
         block.rows = tile->row_statistics;
     return block;
@@ -245,20 +277,21 @@ static void *tile_slot(const txd_run *run, const struct txd_tile *tile, int whic
 static void tile_stats(const txd_run *run, struct txd_tile *tile, int which, int layer)
 {
     size_t n = run->length, heads = run->model->config->n_heads;
+    size_t keys = tile->kind == TXD_ATTENTION_CROSS ? run->memory_length : n;
     struct txd_stats_args args = {
         .part = &tile->parts[which],
-        .x = tile_value(tile, tiled[which]),
+        .x = tile_value(tile, tiled(tile, which)),
         .skip_row = run->padded + tile->batch * n + tile->first,
         .skip_cell = tile->hidden,
         .rows = tile->rows,
         .width = tile->keys,
         .stride = tile->keys,
-        .flat_start = ((tile->batch * heads + tile->head) * n + tile->first) * n +
+        .flat_start = ((tile->batch * heads + tile->head) * n + tile->first) * keys +
                       tile->key_begin,
-        .flat_stride = n,
+        .flat_stride = keys,
     };
 
-    if (txd_run_wants(run, tiled[which], layer) & TXD_ASK_STATS)
+    if (txd_run_wants(run, tiled(tile, which), layer) & TXD_ASK_STATS)
         (void)run->model->backend->ops.stats(NULL, &args);
 }
 
@@ -267,13 +300,13 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer)
     struct source source = {run, tile};
 
     for (int which = 0; which < 3; which++) {
-        int stop = txd_run_stop(run, tiled[which], layer);
+        int stop = txd_run_stop(run, tiled(tile, which), layer);
         txd_block block;
 
         if (run->wishes[stop].all == 0)
             continue;
         tile_stats(run, tile, which, layer);
-        block = tile_block(run, &source, tiled[which], layer);
+        block = tile_block(run, &source, tiled(tile, which), layer);
         for (size_t t = 0; t < run->tap_count; t++) {
             const txd_tap *tap = run->taps[t];
             void *slot = tile_slot(run, tile, which, t);
@@ -291,7 +324,7 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer)
 static txd_status merge_point(txd_run *run, struct txd_tile *tile, int which,
                               txd_block *block)
 {
-    int stop = txd_run_stop(run, tiled[which], block->site->layer);
+    int stop = txd_run_stop(run, tiled(tile, which), block->site->layer);
     const unsigned reads = TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS;
 
     for (size_t t = 0; t < run->tap_count; t++) {
@@ -313,14 +346,14 @@ txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
     double stats[TXD_STAT_COUNT_OF];
 
     for (int which = 0; which < 3; which++) {
-        unsigned wants = txd_run_wants(run, tiled[which], layer);
+        unsigned wants = txd_run_wants(run, tiled(tile, which), layer);
         txd_block block;
 
         if (wants == 0)
             continue;
         if (wants & TXD_ASK_STATS)
             txd_stats_merge(&run->tile_stats[which], &tile->parts[which]);
-        block = tile_block(run, &source, tiled[which], layer);
+        block = tile_block(run, &source, tiled(tile, which), layer);
         block.last = last;
         if (last && (wants & TXD_ASK_STATS)) {
             txd_stats_final(stats, &run->tile_stats[which]);

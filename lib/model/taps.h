@@ -36,15 +36,27 @@ enum {
 typedef enum txd_site_kind {
     TXD_SITE_PARAMETER, /* offered once, before the first step; step = 0 */
     TXD_SITE_VALUE,
+    /* Only where a pass has a backward half, and only to taps with `gradients`: the
+     * gradient of the loss with respect to a value or a parameter, complete, in order
+     * of execution: those of values from the last to the first, then the parameters'.
+     * Values' are multiplied by pass->loss_scale, as computed; parameters' are not. */
+    TXD_SITE_GRADIENT,
+    TXD_SITE_PARAMETER_GRADIENT,
 } txd_site_kind;
+
+/* True for the two kinds of gradients; true for the two kinds of parameters. */
+bool txd_site_is_gradient(txd_site_kind kind);
+bool txd_site_is_parameter(txd_site_kind kind);
 
 typedef struct txd_site {
     txd_site_kind kind;
     int step;
-    txd_point point;  /* TXD_SITE_VALUE */
-    int layer;        /* -1 if not per layer */
-    size_t index;     /* place in the order of execution: stop number or parameter */
-    const char *name; /* "layers.3.attn.weights", "layers.0.attn.q.weight" */
+    txd_point point; /* of values and their gradients */
+    int layer;       /* -1 if not per layer */
+    /* Place in the order of execution among its kind: stop number (of gradients,
+     * counted from the last stop), or number of the parameter. */
+    size_t index;
+    const char *name; /* "layers.3.attn.weights", "layers.0.attn.q.weight@grad" */
 } txd_site;
 
 /* What holds for a whole pass and outlives every block of it. */
@@ -53,6 +65,7 @@ typedef struct txd_pass {
     const txd_inputs *inputs;     /* of this step, as given (before edits) */
     txd_dtype dtype;              /* of the backend's values: TXD_F64 or TXD_F32 */
     double u_store, u_accumulate; /* the backend's roundoffs */
+    double loss_scale; /* by which gradients of values are multiplied; 1 = as is */
     int step;
 } txd_pass;
 
@@ -74,7 +87,8 @@ struct txd_block {
     const double *stats;
     /* Earlier values of the same layer and step that the tap named in `needs`. */
     txd_status (*earlier)(txd_tensor *out, const txd_block *block, txd_point point);
-    const void *source; /* of `earlier`; not for taps */
+    txd_status (*gradient)(txd_tensor *out, const txd_block *block, txd_point point);
+    const void *source; /* of `earlier` and `gradient`; not for taps */
     const struct txd_tap
         *tap; /* being called, by whose needs `earlier` goes; or NULL */
 };
@@ -84,9 +98,14 @@ struct txd_block {
  * tap does not name it in its needs, if it does not exist, or is not recorded. */
 txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point point);
 
+/* At a gradient site: the gradient of a later point of the same layer (or tile), which
+ * was formed before this one. The same rules as above. */
+txd_status txd_block_gradient(txd_tensor *out, const txd_block *block, txd_point point);
+
 typedef struct txd_tap {
     const char *name;
     void *self;
+    bool gradients; /* to be asked about sites of gradients too */
     /* The bits this tap wants at a site; called before the first step, for every
      * site, and again at each step. 0 = leave it alone. NULL = nothing. */
     unsigned (*ask)(void *self, const txd_site *site);
@@ -94,7 +113,8 @@ typedef struct txd_tap {
      * TXD_POINT_COUNT. NULL = none. */
     const txd_point *(*needs)(void *self, txd_point point);
     /* EDIT: changes block->value in place (always the whole value); runs before any
-     * reader, on the calling thread. */
+     * reader, on the calling thread. Gradients of tiled points (and of the logits)
+     * cannot be edited: replace the operation. */
     txd_status (*edit)(void *self, txd_block *block);
     /* Bytes of a slot; reduce is skipped if 0 or NULL. Slots arrive zeroed. */
     size_t slot_bytes;

@@ -41,6 +41,7 @@ txd_status txd_taps_offer_logits(txd_run *run, size_t batch, size_t first, size_
 {
     int stop = txd_run_stop(run, TXD_POINT_LOGITS, -1);
     const size_t dims[3] = {1, rows, run->model->config->vocab};
+    const txd_extent extent = txd_run_extent(run);
     double stats[TXD_STAT_COUNT_OF];
     txd_block block;
 
@@ -49,8 +50,7 @@ txd_status txd_taps_offer_logits(txd_run *run, size_t batch, size_t first, size_
     block = txd_taps_block(run, stop);
     block.earlier = nothing_earlier;
     block.value = txd_tensor_make(run->model->backend->dtype, (void *)data, 3, dims);
-    txd_point_dims(block.dims, run->model->config, TXD_POINT_LOGITS, run->batch,
-                   run->length);
+    txd_point_dims(block.dims, run->model->config, TXD_POINT_LOGITS, &extent);
     block.start[0] = batch;
     block.start[1] = first;
     block.last = last;

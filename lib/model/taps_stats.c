@@ -51,6 +51,8 @@ txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
     job.blocks = (job.rows + run->chunk_rows - 1) / run->chunk_rows;
     if (point == TXD_POINT_LOSS_TOKEN)
         job.skip = run->no_target;
+    if (txd_point_is_of_memory(point))
+        job.skip = run->padded_memory;
     if (value->dtype == TXD_I32) {
         real.dtype = run->model->backend->dtype;
         real.data = run->scratch;

@@ -19,6 +19,8 @@ extern "C" {
 typedef struct txd_mask_view {
     bool causal;
     size_t window; /* keys that a query sees, itself included; 0 = all */
+    /* Documents NULL: all are one. Positions are read only if causal or with a window.
+     */
     const int32_t *query_positions, *query_document;
     const int32_t *key_positions, *key_document, *key_valid;
 } txd_mask_view;
@@ -39,8 +41,10 @@ static inline txd_hidden txd_mask_hides(const txd_mask_view *mask, size_t query,
 
     if (!mask->key_valid[key])
         return TXD_HIDDEN_PADDING;
-    if (mask->key_document[key] != mask->query_document[query])
+    if (mask->key_document && mask->key_document[key] != mask->query_document[query])
         return TXD_HIDDEN_DOCUMENT;
+    if (!mask->causal && mask->window == 0)
+        return TXD_SEEN;
     distance = (int64_t)mask->query_positions[query] - mask->key_positions[key];
     if (mask->causal && distance < 0)
         return TXD_HIDDEN_FUTURE;

@@ -97,8 +97,8 @@ void driver_finish(driver *d)
 size_t driver_count(const driver *d, txd_point point)
 {
     size_t dims[TXD_MAX_RANK], count = 1;
-    int rank =
-        txd_point_dims(dims, &d->config, point, d->inputs.batch, d->inputs.length);
+    const txd_extent extent = txd_inputs_extent(&d->inputs);
+    int rank = txd_point_dims(dims, &d->config, point, &extent);
 
     for (int i = 0; i < rank; i++)
         count *= dims[i];
@@ -235,6 +235,7 @@ static void offer_tile(driver *d, const txd_site *site, const double *data,
     size_t rows = n - start[2] < TILE_ROWS ? n - start[2] : TILE_ROWS;
     const size_t dims[4] = {1, 1, rows, keys};
     double *tile = txd_arena_alloc(d->arena, rows * keys, sizeof *tile);
+    const txd_extent extent = txd_inputs_extent(&d->inputs);
     double statistics[TILE_ROWS * TXD_ROW_COUNT];
     txd_block block = {.site = site, .pass = &d->pass, .last = last};
 
@@ -243,7 +244,7 @@ static void offer_tile(driver *d, const txd_site *site, const double *data,
                data + driver_at(d, start[0], start[1], start[2] + r, d->key_begin),
                keys * sizeof *tile);
     block.value = txd_tensor_make(TXD_F64, tile, 4, dims);
-    txd_point_dims(block.dims, &d->config, site->point, d->inputs.batch, n);
+    txd_point_dims(block.dims, &d->config, site->point, &extent);
     memcpy(block.start, start, 3 * sizeof *start);
     block.start[3] = d->key_begin;
     block.earlier = earlier;
@@ -308,8 +309,8 @@ void driver_offer(driver *d, txd_point point, int layer, double *data)
                      .index = (size_t)(layer < 0 ? 0 : 100 * (layer + 1)) + point};
     char name[96];
     size_t dims[TXD_MAX_RANK];
-    int rank =
-        txd_point_dims(dims, &d->config, point, d->inputs.batch, d->inputs.length);
+    const txd_extent extent = txd_inputs_extent(&d->inputs);
+    int rank = txd_point_dims(dims, &d->config, point, &extent);
     txd_block block = {.value = txd_tensor_make(TXD_F64, data, rank, dims)};
 
     site.name = txd_point_name(name, sizeof name, point, layer);

@@ -138,7 +138,7 @@ static void run_steps(live *l, txd_run *run, tape *t)
         must(txd_input_source_step(&inputs, l->source, l->arena, step));
         if (t->recorder)
             must(txd_recorder_step_begin(t->recorder, &inputs, (int)step));
-        must(txd_run_forward(run, &inputs, (int)step));
+        must(txd_run_pass(run, &inputs, (int)step));
         if (t->recorder)
             must(txd_recorder_step_end(t->recorder, txd_run_loss(run)));
     }

@@ -324,7 +324,7 @@ void pass_record(const char *path, const recorded_pass *pass, pass_log *log)
         txd_inputs inputs = make_inputs(&from, pass, step);
 
         ok(txd_recorder_step_begin(recorder, &inputs, (int)step));
-        ok(txd_run_forward(run, &inputs, (int)step));
+        ok(txd_run_pass(run, &inputs, (int)step));
         ok(txd_recorder_step_end(recorder, txd_run_loss(run)));
     }
     ok(txd_recorder_close(recorder, true));

@@ -187,7 +187,7 @@ txd_status observe_pass(observed *o)
     txd_run_destroy(o->run);
     o->run = NULL;
     TXD_TRY(txd_run_create(&o->run, o->model, &options));
-    return txd_run_forward(o->run, &o->inputs, 0);
+    return txd_run_pass(o->run, &o->inputs, 0);
 }
 
 void observe_finish(observed *o)

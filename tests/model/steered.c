@@ -78,7 +78,7 @@ txd_status pass_with(observed *o, txd_tap *tap, size_t form_limit)
     txd_run_destroy(o->run);
     o->run = NULL;
     OK(txd_run_create(&o->run, o->model, &options));
-    status = txd_run_forward(o->run, &o->inputs, 0);
+    status = txd_run_pass(o->run, &o->inputs, 0);
     return status;
 }
 

@@ -86,7 +86,7 @@ START_TEST(a_pass_stops_between_layers_when_it_is_told_to)
 
     prepare(&o, 5);
     OK(txd_run_create(&o.run, o.model, &options));
-    ck_assert_int_eq(txd_run_forward(o.run, &o.inputs, 0), TXD_ERR_INTERRUPTED);
+    ck_assert_int_eq(txd_run_pass(o.run, &o.inputs, 0), TXD_ERR_INTERRUPTED);
     ck_assert_uint_eq(done, 1);
     observe_finish(&o);
 }
@@ -123,7 +123,7 @@ static size_t observing_work(observed *o, txd_tap *tap)
     observing = 0;
     OK(txd_model_create(&model, &counting, &o->config, o->params));
     OK(txd_run_create(&run, model, &options));
-    OK(txd_run_forward(run, &o->inputs, 0));
+    OK(txd_run_pass(run, &o->inputs, 0));
     txd_run_destroy(run);
     txd_model_destroy(model);
     return observing;
@@ -154,10 +154,10 @@ START_TEST(the_measured_bytes_are_those_that_a_run_takes)
     size_t small, large;
 
     prepare(&o, 40);
-    OK(txd_run_bytes(&small, o.model, &options, 2, 40));
-    OK(txd_run_bytes(&large, o.model, &options, 2, 400));
+    OK(txd_run_bytes(&small, o.model, &options, &(txd_extent){2, 40, 0}));
+    OK(txd_run_bytes(&large, o.model, &options, &(txd_extent){2, 400, 0}));
     OK(txd_run_create(&o.run, o.model, &options));
-    OK(txd_run_forward(o.run, &o.inputs, 0));
+    OK(txd_run_pass(o.run, &o.inputs, 0));
     ck_assert_uint_eq(o.run->memory_bytes + txd_arena_peak(o.run->arena), small);
     ck_assert_uint_gt(large, small);
     observe_finish(&o);

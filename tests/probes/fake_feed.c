@@ -104,6 +104,7 @@ static void feed_stop(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
                      .name = name};
     txd_block block = {.site = &site, .pass = pass};
     txd_place place = txd_point_get(site.point)->place;
+    const txd_extent extent = txd_inputs_extent(&fake->inputs);
     unsigned asked;
     int rank;
 
@@ -111,8 +112,7 @@ static void feed_stop(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
     asked = tap->ask(tap->self, &site);
     if (!asked)
         return;
-    rank = txd_point_dims(block.dims, &fake->config, site.point, fake->inputs.batch,
-                          fake->inputs.length);
+    rank = txd_point_dims(block.dims, &fake->config, site.point, &extent);
     block.value = txd_tensor_make(place == TXD_PLACE_INPUT ? TXD_I32 : fake->dtype,
                                   NULL, rank, block.dims);
     block.last = true;

@@ -50,8 +50,8 @@ static void *reserve(fake_pass *fake, size_t count, size_t size)
 size_t fake_count(const fake_pass *fake, txd_point point)
 {
     size_t dims[TXD_MAX_RANK], count = 0;
-    int rank = txd_point_dims(dims, &fake->config, point, fake->inputs.batch,
-                              fake->inputs.length);
+    const txd_extent extent = txd_inputs_extent(&fake->inputs);
+    int rank = txd_point_dims(dims, &fake->config, point, &extent);
 
     ck_assert_int_eq(txd_shape_count(&count, dims, rank), TXD_OK);
     return count;

@@ -38,8 +38,7 @@ static void run_step(session *s, txd_recorder *recorder, const txd_backend *back
                   "%s", txd_message());
     ck_assert_msg(txd_run_create(&run, model, &options) == TXD_OK, "%s", txd_message());
     ck_assert_int_eq(txd_recorder_step_begin(recorder, &s->fake.inputs, 0), TXD_OK);
-    ck_assert_msg(txd_run_forward(run, &s->fake.inputs, 0) == TXD_OK, "%s",
-                  txd_message());
+    ck_assert_msg(txd_run_pass(run, &s->fake.inputs, 0) == TXD_OK, "%s", txd_message());
     ck_assert_int_eq(txd_recorder_step_end(recorder, txd_run_loss(run)), TXD_OK);
     txd_run_destroy(run);
     txd_model_destroy(model);
@@ -168,7 +167,8 @@ static void plain_stats(double out[TXD_STAT_COUNT_OF], const session *s,
     size_t dims[TXD_MAX_RANK], all = 0, width;
     char name[96];
     double *values, sum = 0, square = 0, count = 0, low = INFINITY, high = -INFINITY;
-    int rank = txd_point_dims(dims, &s->fake.config, point, BATCH, LENGTH);
+    int rank =
+        txd_point_dims(dims, &s->fake.config, point, &(txd_extent){BATCH, LENGTH, 0});
     bool is_tile = txd_point_get(point)->place == TXD_PLACE_TILE;
 
     txd_point_name(name, sizeof name, point, layer);
