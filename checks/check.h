@@ -58,6 +58,9 @@ typedef struct txd_check_context {
     const txd_setting *rules;    /* its group of a rules file, which wins; or NULL */
     txd_dtype dtype;
     double u_store, u_accumulate;
+    bool is_drawn; /* the parameters are known to be drawn: nothing is trained yet */
+    const txd_setting *weights; /* the group `weights`, by which they were; NULL = the
+                                   default rules. Only valid in create. */
     const txd_run_options *run; /* live: the run it is part of; NULL on a recording */
 } txd_check_context;
 

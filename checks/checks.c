@@ -164,6 +164,7 @@ static txd_status add_entry(txd_checks *checks, const txd_checks_setup *s,
     e->context = *s->context;
     e->context.settings = group_of(s->root, check);
     e->context.rules = group_of(s->rules, check);
+    e->context.weights = s->root ? txd_setting_find(s->root, "weights") : NULL;
     e->choice.check = check;
     e->choice.claimed = s->context->claimed;
     e->choice.offers = s->offers;

@@ -26,6 +26,7 @@ static txd_status create_checks(txd_passes *passes, const txd_check_select *sele
                                  .dtype = txd_backend_dtype(session->backend),
                                  .u_store = unit,
                                  .u_accumulate = unit,
+                                 .is_drawn = !session->checkpoint,
                                  .run = &passes->run};
 
     return txd_checks_create(&passes->checks, &context, session->root, select, NULL,

@@ -128,13 +128,22 @@ static txd_status close_complete(run_job *job)
     return txd_recorder_close(recorder, true);
 }
 
+static txd_status say_weights(run_job *job)
+{
+    txd_recording *recording = txd_recorder_recording(job->recorder);
+    const char *from = job->session.from;
+
+    if (from)
+        TXD_TRY(txd_recording_meta(recording, "model", from));
+    return txd_recording_meta(recording, "weights", from ? "loaded" : "drawn");
+}
+
 static txd_status record(run_job *job)
 {
     txd_status status = create_recorder(job);
 
-    if (status == TXD_OK && job->session.from)
-        status = txd_recording_meta(txd_recorder_recording(job->recorder), "model",
-                                    job->session.from);
+    if (status == TXD_OK)
+        status = say_weights(job);
     if (status == TXD_OK)
         status = txd_passes_init(&job->passes, &job->session, job->options,
                                  job->recorder, &(txd_check_select){0});

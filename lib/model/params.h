@@ -70,6 +70,18 @@ extern const txd_key txd_weights_keys[];
 txd_status txd_params_init(txd_params *params, const txd_config *config,
                            const txd_setting *root, uint64_t seed);
 
+/* What the rules promise of a parameter's elements, taken together. */
+typedef struct txd_params_draw {
+    double mean, std;             /* of the elements */
+    double mean_error, std_error; /* standard errors of what is measured over them */
+} txd_params_draw;
+
+/* Fills out (n_layers + 1, TXD_PARAM_COUNT): what the group `weights` (NULL = the
+ * default rules) promises of each parameter that the configuration has; row 0 is for
+ * those that are not per layer. ERR_CONFIG for rules that cannot be read. */
+txd_status txd_params_expect(txd_params_draw *out, const txd_config *config,
+                             const txd_setting *weights);
+
 #ifdef __cplusplus
 }
 #endif

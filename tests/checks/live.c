@@ -68,17 +68,17 @@ typedef struct tape {
     size_t count;
 } tape;
 
-/* The group `checks`, as the program records it. */
-static void add_thresholds(txd_text *config, const live *l)
+/* A group of the cfg, as the program records it. */
+static void add_group(txd_text *config, const live *l, const char *name)
 {
-    const txd_setting *found = txd_setting_find(l->root, "checks");
-    txd_setting root = *l->root, checks;
+    const txd_setting *found = txd_setting_find(l->root, name);
+    txd_setting root = *l->root, group;
 
     if (!found)
         return;
-    checks = *found;
-    checks.next = NULL;
-    root.child = root.last = &checks;
+    group = *found;
+    group.next = NULL;
+    root.child = root.last = &group;
     root.count = 1;
     txd_settings_print(config, &root);
 }
@@ -108,11 +108,14 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
     must(txd_record_read(&uses, &count, l->arena, l->root, &context));
     txd_text_init(&config);
     txd_config_print(&config, &l->claimed);
-    add_thresholds(&config, l);
+    add_group(&config, l, "checks");
+    add_group(&config, l, "weights");
     info.config = txd_text_get(&config);
     must(txd_recorder_create(&out->recorder, l->record, true, &context, &info, uses,
                              count));
     txd_text_finish(&config);
+    must(txd_recording_meta(txd_recorder_recording(out->recorder), "weights",
+                            l->checkpoint ? "loaded" : "drawn"));
     out->taps = txd_recorder_taps(out->recorder, &out->count);
 }
 
@@ -148,7 +151,8 @@ static void judge(live *l, const txd_backend *backend, const char *only)
 {
     txd_check_select select = {.only = only};
     txd_check_context context = {.claimed = &l->claimed,
-                                 .dtype = txd_backend_dtype(backend)};
+                                 .dtype = txd_backend_dtype(backend),
+                                 .is_drawn = !l->checkpoint};
     txd_run_options options = {
         .claimed = &l->claimed, .plan = l->plan, .params = l->params, .threads = 1};
     txd_run *run;

@@ -283,6 +283,78 @@ START_TEST(bad_rules_are_refused_by_place)
 }
 END_TEST
 
+/* ---- what the rules promise ---- */
+
+/* The mean and the deviation of every parameter are as promised, within five standard
+ * errors; exactly, where nothing is random. */
+static void keeps_promise(const txd_param *param, const txd_params_draw *promise)
+{
+    struct moments m = moments_of(&param->value);
+    double std = sqrt(m.variance > 0 ? m.variance : 0);
+
+    ck_assert_msg(fabs(m.mean - promise->mean) <= 5 * promise->mean_error + 1e-12,
+                  "%s: mean %g, promised %g", param->name, m.mean, promise->mean);
+    ck_assert_msg(fabs(std - promise->std) <= 5 * promise->std_error + 1e-6,
+                  "%s: std %g, promised %g", param->name, std, promise->std);
+}
+
+START_TEST(what_is_drawn_keeps_what_the_rules_promise)
+{
+    const char *const models[] = {SEPARATE, FUSED};
+    const char *const rules[] = {
+        "",
+        "weights : { init = ( { params = \"*\"; scheme = \"uniform\"; bound = 0.5; }, "
+        "{ params = \"*.o.weight\"; scheme = \"xavier_normal\"; gain = 0.4; } ); };",
+        "weights : { init = ( { params = \"*\"; scheme = \"xavier_uniform\"; }, "
+        "{ params = \"*.bias\"; scheme = \"normal\"; std = 3.0; }, "
+        "{ params = \"*norm1.weight\"; scheme = \"constant\"; value = 2.0; } ); };",
+    };
+
+    for (int m = 0; m < 2; m++)
+        for (int r = 0; r < 3; r++) {
+            txd_config config = cfg_text_config(models[m]);
+            txd_params_draw promises[3 * TXD_PARAM_COUNT] = {{0}};
+            txd_params *params = draw(models[m], rules[r]);
+            const txd_setting *weights =
+                txd_setting_find(cfg_text_tree(rules[r]), "weights");
+
+            ck_assert_int_eq(txd_params_expect(promises, &config, weights), TXD_OK);
+            for (size_t i = 0; i < txd_params_count(params); i++) {
+                const txd_param *p = txd_params_at(params, i);
+
+                keeps_promise(p, &promises[(p->layer + 1) * TXD_PARAM_COUNT + p->id]);
+            }
+            txd_params_destroy(params);
+            cfg_text_finish();
+        }
+}
+END_TEST
+
+/* By hand: k is (2 heads of 16, 96), so Xavier's variance is 2 / (32 + 96); the parts
+ * of a fused matrix are (96, 96), (32, 96) and (32, 96). */
+START_TEST(the_promise_is_that_of_the_formula)
+{
+    const char *rules = "weights : { init = ( { params = \"*\"; "
+                        "scheme = \"xavier_normal\"; gain = 3.0; } ); };";
+    txd_config config = cfg_text_config(SEPARATE);
+    const txd_setting *weights = txd_setting_find(cfg_text_tree(rules), "weights");
+    txd_params_draw promises[3 * TXD_PARAM_COUNT] = {{0}}, *second;
+    double fused = 9 * (96 * (2.0 / 192) + 64 * (2.0 / 128)) / 160;
+
+    second = &promises[2 * TXD_PARAM_COUNT];
+    ck_assert_int_eq(txd_params_expect(promises, &config, weights), TXD_OK);
+    ck_assert_double_eq_tol(second[TXD_PARAM_K_WEIGHT].std, 3.0 / 8, 1e-15);
+    ck_assert_double_eq_tol(second[TXD_PARAM_K_WEIGHT].std_error,
+                            3.0 / 8 / sqrt(2.0 * 32 * 96), 1e-15);
+    ck_assert_double_eq(second[TXD_PARAM_NORM1_WEIGHT].mean, 1);
+    ck_assert_double_eq(second[TXD_PARAM_NORM1_WEIGHT].std, 0);
+    config = cfg_text_config(FUSED);
+    ck_assert_int_eq(txd_params_expect(promises, &config, weights), TXD_OK);
+    ck_assert_double_eq_tol(second[TXD_PARAM_QKV_WEIGHT].std, sqrt(fused), 1e-14);
+    cfg_text_finish();
+}
+END_TEST
+
 TEST_MAIN(without_rules_matrices_are_small_gains_one_and_biases_zero,
           both_xaviers_have_the_variance_of_their_definition,
           a_uniform_scheme_stays_within_its_bound,
@@ -290,4 +362,6 @@ TEST_MAIN(without_rules_matrices_are_small_gains_one_and_biases_zero,
           a_rule_for_one_parameter_changes_no_other,
           layers_names_and_seeds_draw_different_numbers,
           float_parameters_are_the_rounded_double_ones, the_last_matching_rule_wins,
-          a_random_rule_for_all_leaves_the_norms_alone, bad_rules_are_refused_by_place)
+          a_random_rule_for_all_leaves_the_norms_alone, bad_rules_are_refused_by_place,
+          what_is_drawn_keeps_what_the_rules_promise,
+          the_promise_is_that_of_the_formula)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the rules of `weights.init` promise of each parameter: mean and standard
+ * deviation of its elements, and how well a finite number of them can show these.
+ */
+#include <math.h>
+
+#include "model/init_internal.h"
+
+/* Variance of one element, and its fourth moment over the square of that. */
+static double element_variance(double *kurtosis, const struct txd_init_rule *rule,
+                               const struct txd_init_rows *rows)
+{
+    bool uniform =
+        rule->scheme == TXD_INIT_UNIFORM || rule->scheme == TXD_INIT_XAVIER_UNIFORM;
+    double std = rule->amount;
+
+    *kurtosis = uniform ? 9.0 / 5 : 3;
+    if (rule->scheme == TXD_INIT_UNIFORM)
+        return std * std / 3;
+    if (rule->scheme != TXD_INIT_NORMAL)
+        std = txd_init_xavier_std(rule, rows);
+    return std * std;
+}
+
+/* The variance that n elements show has the standard error sqrt((kurtosis - 1) / n)
+ * relative to itself; the parts of a fused matrix may differ in theirs. */
+static void expect_random(txd_params_draw *out, const struct txd_init_rule *rule,
+                          const struct txd_init_rows *parts, size_t count)
+{
+    double elements = 0, variance = 0, error = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double n = (double)parts[i].count * (double)parts[i].width, kurtosis;
+        double one = element_variance(&kurtosis, rule, &parts[i]);
+
+        elements += n;
+        variance += n * one;
+        error += n * one * one * (kurtosis - 1);
+    }
+    variance /= elements;
+    *out = (txd_params_draw){.std = sqrt(variance),
+                             .mean_error = sqrt(variance / elements)};
+    if (variance > 0)
+        out->std_error = sqrt(error) / elements / (2 * out->std);
+}
+
+static void expect(txd_params_draw *out, const txd_config *config,
+                   const struct txd_init_rule *rule, txd_param_id id)
+{
+    static const txd_param_id separate[] = {TXD_PARAM_Q_WEIGHT, TXD_PARAM_K_WEIGHT,
+                                            TXD_PARAM_V_WEIGHT};
+    bool fused = id == TXD_PARAM_QKV_WEIGHT;
+    struct txd_init_rows parts[3] = {{0}};
+    size_t count = fused ? 3 : 1;
+
+    if (!txd_init_is_random(rule)) {
+        *out = (txd_params_draw){.mean = rule->amount};
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t dims[TXD_MAX_RANK];
+        int rank = txd_param_dims(dims, config, fused ? separate[i] : id);
+
+        parts[i].count = dims[0];
+        parts[i].width = rank == 2 ? dims[1] : 1;
+    }
+    expect_random(out, rule, parts, count);
+}
+
+/* The parameter `id` of a layer as far as rules look at it. */
+static bool describe(txd_param *out, char *name, size_t bytes, const txd_config *config,
+                     int id, int layer)
+{
+    *out = (txd_param){.id = (txd_param_id)id, .layer = layer};
+    if (!txd_param_exists(config, out->id) ||
+        txd_param_per_layer(out->id) != (layer >= 0))
+        return false;
+    out->name = txd_param_name(name, bytes, out->id, layer);
+    out->value.rank = txd_param_dims(out->value.dims, config, out->id);
+    return true;
+}
+
+static txd_status expect_all(txd_params_draw *out, txd_arena *arena,
+                             const txd_config *config, const txd_setting *weights)
+{
+    int layers = (int)config->n_layers;
+    struct txd_init_rule *rules;
+    txd_param param;
+    char name[64];
+    size_t count;
+
+    TXD_TRY(txd_init_rules_read(&rules, &count, arena, weights));
+    for (int layer = -1; layer < layers; layer++)
+        for (int id = 0; id < TXD_PARAM_COUNT; id++)
+            for (size_t i = 0;
+                 i < count && describe(&param, name, sizeof name, config, id, layer);
+                 i++)
+                txd_init_rule_match(&rules[i], &param);
+    for (int layer = -1; layer < layers; layer++)
+        for (int id = 0; id < TXD_PARAM_COUNT; id++) {
+            const struct txd_init_rule *rule;
+            struct txd_init_rule fallback;
+
+            if (!describe(&param, name, sizeof name, config, id, layer))
+                continue;
+            rule = txd_init_rule_find(rules, count, &param);
+            fallback = txd_init_rule_default(&param);
+            expect(&out[(layer + 1) * TXD_PARAM_COUNT + id], config,
+                   rule ? rule : &fallback, param.id);
+        }
+    return TXD_OK;
+}
+
+txd_status txd_params_expect(txd_params_draw *out, const txd_config *config,
+                             const txd_setting *weights)
+{
+    txd_arena *arena = NULL;
+    txd_status status;
+
+    TXD_TRY(txd_arena_create(&arena));
+    status = expect_all(out, arena, config, weights);
+    txd_arena_destroy(arena);
+    return status;
+}
