@@ -41,7 +41,8 @@ struct txd_embed_args {
     size_t rows, width;
 };
 
-/* d_table (vocab, width) += d_out (rows, width) at ids, rows in ascending order. */
+/* d_table (vocab, width) += d_out (rows, width) at ids, rows in ascending order.
+ * |error| of an id that n rows have <= gamma_n(u_acc) (|d_table| + sum |d_out|). */
 struct txd_embed_back_args {
     txd_op_site at;
     void *d_table;
@@ -112,7 +113,8 @@ struct txd_activate_args {
     int kind;
 };
 
-/* d_x = d_out act'(x). The derivative of relu at 0 is 0. */
+/* d_x = d_out act'(x); d_x may be d_out or x. The derivative of relu at 0 is 0.
+ * |error| <= 14 u_acc |d_out|, then one rounding of the product. */
 struct txd_activate_back_args {
     txd_op_site at;
     void *d_x;
@@ -129,7 +131,8 @@ struct txd_pair_args {
     size_t count;
 };
 
-/* Of multiply: d_a = d_out b, d_b = d_out a; of add: d_a = d_b = d_out. */
+/* Of multiply: d_a = d_out b, d_b = d_out a, one rounding; of add: d_a = d_b = d_out,
+ * exact, a and b unread. d_a or d_b may be d_out. */
 struct txd_pair_back_args {
     txd_op_site at;
     void *d_a, *d_b;
@@ -190,11 +193,14 @@ struct txd_scores_args {
     double scale;
 };
 
-/* d_q (rows, width) = or += scale * d_out k; d_k (keys, width) += scale * d_out^T q. */
+/* d_q (rows, width) = or += scale * d_out k; d_k (keys, width) += scale * d_out^T q,
+ * over cells with visible != 0 (NULL: all): the others are never multiplied, so that 0
+ * x NaN does not depend on tile edges. Bounds as of scores, over keys and over rows. */
 struct txd_scores_back_args {
     txd_op_site at;
     void *d_q, *d_k;
     const void *d_out, *q, *k; /* d_out (rows, keys), row stride `stride` */
+    const uint8_t *visible;    /* row stride = stride, too */
     size_t rows, keys, width, stride;
     double scale;
     bool add; /* to d_q */
@@ -210,7 +216,7 @@ struct txd_mask_args {
     double fill;
 };
 
-/* d_scores = visible ? d_out : 0; d_scores may be d_out. */
+/* d_scores = visible ? d_out : 0; d_scores may be d_out. Exact. */
 struct txd_mask_back_args {
     txd_op_site at;
     void *d_scores;
@@ -237,9 +243,10 @@ struct txd_softmax_args {
 };
 
 /* d_masked = weights (d_out - sum over the row of d_out weights) on keys [begin, end),
- * and 0 on the others and in rows whose `max` is -inf; each row sums to 0. d_masked may
- * be d_out. |error| <= gamma_{keys+3}(u_acc) weights (|d_out| + sum |d_out| weights).
- */
+ * and 0 on the others and in rows whose `max` is -inf. As far as the weights of a row
+ * sum to 1, its results sum to 0. d_masked may be d_out.
+ * |error| <= gamma_{keys+3}(u_acc) weights (|d_out| + sum |d_out| weights), then one
+ * rounding to store. */
 struct txd_softmax_back_args {
     txd_op_site at;
     void *d_masked;
@@ -277,7 +284,8 @@ struct txd_mix_args {
 };
 
 /* d_weights (rows, keys), row stride `stride`, = used ? d_out . v : 0;
- * d_v (keys, width) += sum over rows of weights d_out, used cells alone. */
+ * d_v (keys, width) += sum over rows of weights d_out, used cells alone. Bounds as of
+ * mix, over width and over rows. */
 struct txd_mix_back_args {
     txd_op_site at;
     void *d_weights, *d_v;
@@ -297,7 +305,8 @@ struct txd_loss_args {
 };
 
 /* d_logits (rows, vocab) = d_out (rows) * (softmax(logits) - [j = target]); 0 where the
- * target is < 0. d_logits may be logits. */
+ * target is < 0, whatever d_out is there. d_logits may be logits. Error: that of
+ * softmax and a roundoff of 1, times |d_out|. */
 struct txd_loss_back_args {
     txd_op_site at;
     void *d_logits;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bounds, each beside its reasoning. A library function (exp, log, erf, tanh, sin)
- * is taken to be within LIBM roundoffs of its result; rounding a parameter of the
- * operation (eps, scale) to the storage type counts as one roundoff more.
+ * The bounds, each beside its reasoning. Rounding a parameter of the operation (eps,
+ * scale) to the storage type counts as one roundoff more.
  */
 #include "ops/bounds.h"
 
-#include <float.h>
 #include <math.h>
 
-#define LIBM 4
+#include "ops/bounds_internal.h"
 
 txd_roundoff txd_roundoff_of(const txd_backend *backend)
 {
@@ -24,8 +22,7 @@ double txd_gamma(double n, double u)
     return n * u >= 1 ? (double)INFINITY : n * u / (1 - n * u);
 }
 
-/* |error| of a product of length n with magnitude sum |a||b| = size and value c. */
-static double product_bound(double n, double size, double c, txd_roundoff u)
+double txd_product_bound(double n, double size, double c, txd_roundoff u)
 {
     double sum = txd_gamma(n, u.accumulate) * size;
 
@@ -43,7 +40,7 @@ void txd_bound_linear(double *allowed, const struct txd_linear_args *a, txd_roun
             for (size_t i = 0; i < a->k; i++)
                 size += fabs(x[r * a->k + i] * w[j * a->k + i]);
             allowed[r * a->n + j] =
-                product_bound((double)a->k + 1, size, out[r * a->n + j], u);
+                txd_product_bound((double)a->k + 1, size, out[r * a->n + j], u);
         }
 }
 
@@ -57,7 +54,7 @@ void txd_bound_scores(double *allowed, const struct txd_scores_args *a, txd_roun
 
             for (size_t i = 0; i < a->width; i++)
                 size += fabs(q[r * a->width + i] * k[j * a->width + i]);
-            allowed[r * a->stride + j] = product_bound(
+            allowed[r * a->stride + j] = txd_product_bound(
                 (double)a->width + 2, size * fabs(a->scale), out[r * a->stride + j], u);
         }
 }
@@ -74,7 +71,7 @@ void txd_bound_mix(double *allowed, const struct txd_mix_args *a, txd_roundoff u
                 if (a->used[r * a->stride + j])
                     size += fabs(w[r * a->stride + j] * v[j * a->width + f]);
             allowed[r * a->width + f] =
-                product_bound((double)a->keys, size, out[r * a->width + f], u);
+                txd_product_bound((double)a->keys, size, out[r * a->width + f], u);
         }
 }
 
@@ -123,7 +120,8 @@ void txd_bound_activate(double *allowed, const struct txd_activate_args *a,
     const double *x = a->x, *out = a->out;
 
     for (size_t i = 0; i < a->count; i++)
-        allowed[i] = (LIBM + 8) * u.store * (fabs(x[i]) + fabs(out[i])) + 4 * u.tiny;
+        allowed[i] =
+            (TXD_LIBM + 8) * u.store * (fabs(x[i]) + fabs(out[i])) + 4 * u.tiny;
 }
 
 void txd_bound_pair(double *allowed, const struct txd_pair_args *a, txd_roundoff u)
@@ -194,7 +192,7 @@ void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
                 spread = fmax(spread, below);
         }
         relative =
-            txd_gamma(n + 2 * LIBM + 2, u.accumulate) + 2 * u.store * (spread + 1);
+            txd_gamma(n + 2 * TXD_LIBM + 2, u.accumulate) + 2 * u.store * (spread + 1);
         for (size_t j = 0; j < a->keys; j++)
             allowed[r * a->stride + j] =
                 relative * fabs(out[r * a->stride + j]) + n * u.tiny + 2 * u.tiny;
@@ -213,7 +211,8 @@ void txd_bound_loss(double *allowed, const struct txd_loss_args *a, txd_roundoff
 
         for (size_t j = 0; j < a->vocab; j++)
             largest = fmax(largest, fabs(logits[j]));
-        allowed[r] = txd_gamma((double)a->vocab + LIBM, u.accumulate) +
-                     u.store * (8 * largest + LIBM * fabs(out[r]) + LIBM) + u.tiny;
+        allowed[r] = txd_gamma((double)a->vocab + TXD_LIBM, u.accumulate) +
+                     u.store * (8 * largest + TXD_LIBM * fabs(out[r]) + TXD_LIBM) +
+                     u.tiny;
     }
 }

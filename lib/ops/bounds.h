@@ -44,6 +44,29 @@ void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
 void txd_bound_mix(double *allowed, const struct txd_mix_args *a, txd_roundoff u);
 void txd_bound_loss(double *allowed, const struct txd_loss_args *a, txd_roundoff u);
 
+/* Of the backward entries: one array per result, of its shape; NULL where nobody asks,
+ * and then the result in the arguments may be NULL as well. embed_back leaves ids that
+ * no row has as they are. What scale_back and rotate_back may do is what scale and
+ * rotate may; the others (add_back, heads, mask_back) are copies. */
+void txd_bound_embed_back(double *d_table, const struct txd_embed_back_args *a,
+                          txd_roundoff u);
+void txd_bound_linear_back(double *d_x, double *d_weight, double *d_bias,
+                           const struct txd_linear_back_args *a, txd_roundoff u);
+void txd_bound_norm_back(double *d_x, double *d_gain, double *d_bias,
+                         const struct txd_norm_back_args *a, txd_roundoff u);
+void txd_bound_activate_back(double *d_x, const struct txd_activate_back_args *a,
+                             txd_roundoff u);
+void txd_bound_multiply_back(double *d_a, double *d_b,
+                             const struct txd_pair_back_args *a, txd_roundoff u);
+void txd_bound_scores_back(double *d_q, double *d_k,
+                           const struct txd_scores_back_args *a, txd_roundoff u);
+void txd_bound_softmax_back(double *d_masked, const struct txd_softmax_back_args *a,
+                            txd_roundoff u);
+void txd_bound_mix_back(double *d_weights, double *d_v,
+                        const struct txd_mix_back_args *a, txd_roundoff u);
+void txd_bound_loss_back(double *d_logits, const struct txd_loss_back_args *a,
+                         txd_roundoff u);
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,4 +24,8 @@ typedef float real;
 #define REAL(function) function##f
 #endif
 
+/* Lanes of one task where rows are summed lane by lane: no sum is divided, so that
+ * threads cannot change a bit. */
+#define LANES 64
+
 #endif

@@ -20,23 +20,29 @@ txd_status REF(embed)(txd_ctx *ctx, const struct txd_embed_args *a)
 }
 
 /* Lanes are independent, rows are not: several may have one id. */
-static txd_status embed_lane(void *self, size_t i, int worker)
+static txd_status embed_stripe(void *self, size_t stripe, int worker)
 {
     const struct txd_embed_back_args *a = self;
+    size_t begin = stripe * LANES, end = begin + LANES;
     const real *d_out = a->d_out;
     real *d_table = a->d_table;
 
     (void)worker;
+    if (end > a->width)
+        end = a->width;
     for (size_t r = 0; r < a->rows; r++)
-        d_table[(size_t)a->ids[r] * a->width + i] += d_out[r * a->width + i];
+        for (size_t i = begin; i < end; i++)
+            d_table[(size_t)a->ids[r] * a->width + i] += d_out[r * a->width + i];
     return TXD_OK;
 }
 
 txd_status REF(embed_back)(txd_ctx *ctx, const struct txd_embed_back_args *a)
 {
     struct txd_embed_back_args copy = *a;
+    size_t stripes = (a->width + LANES - 1) / LANES;
 
-    return txd_parallel(ctx, a->width, 4.0 * (double)a->rows, embed_lane, &copy);
+    return txd_parallel(ctx, stripes, 4.0 * LANES * (double)a->rows, embed_stripe,
+                        &copy);
 }
 
 static real dot(const real *x, const real *y, size_t count)
@@ -154,7 +160,8 @@ txd_status REF(scores_back)(txd_ctx *ctx, const struct txd_scores_back_args *a)
         memset(a->d_q, 0, a->rows * a->width * sizeof(real));
     for (size_t r = 0; r < a->rows; r++)
         for (size_t j = 0; j < a->keys; j++)
-            scores_back_cell(a, r, j);
+            if (a->visible == NULL || a->visible[r * a->stride + j])
+                scores_back_cell(a, r, j);
     return TXD_OK;
 }
 

@@ -39,25 +39,29 @@ txd_status REF(activate)(txd_ctx *ctx, const struct txd_activate_args *a)
     return TXD_OK;
 }
 
+/* Written so that nothing cancels or overflows: 1 - tanh^2 as 1 / cosh^2, 1 -
+ * sigmoid(x) as sigmoid(-x). */
 static real slope(real x, int kind)
 {
     const real half = (real)0.5, root_half = (real)0.70710678118654752440;
     const real root_2_pi = (real)0.79788456080286535588, cubic = (real)0.044715;
-    real t, s;
+    real inner, wide, bell, up, down;
 
     switch (kind) {
     case GELU: /* Phi(x) + x phi(x), phi(0) = sqrt(2/pi) / 2 */
         return half * (1 + REAL(erf)(x * root_half)) +
                x * half * root_2_pi * REAL(exp)(-half * x * x);
     case GELU_TANH:
-        t = REAL(tanh)(root_2_pi * (x + cubic * x * x * x));
-        return half * (1 + t) +
-               half * x * (1 - t * t) * root_2_pi * (1 + 3 * cubic * x * x);
+        inner = root_2_pi * (x + cubic * x * x * x);
+        wide = REAL(cosh)(inner);
+        bell = half * x / wide / wide * root_2_pi;
+        return half * (1 + REAL(tanh)(inner)) + (bell + 3 * cubic * (bell * x * x));
     case RELU:
         return x > 0 ? 1 : (isnan(x) ? x : 0);
     default:
-        s = 1 / (1 + REAL(exp)(-x));
-        return s * (1 + x * (1 - s));
+        up = 1 / (1 + REAL(exp)(-x));
+        down = 1 / (1 + REAL(exp)(x));
+        return up * (1 + x * down);
     }
 }
 

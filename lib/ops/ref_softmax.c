@@ -215,29 +215,34 @@ txd_status REF(loss)(txd_ctx *ctx, const struct txd_loss_args *a)
     return TXD_OK;
 }
 
-static void loss_back_row(const struct txd_loss_back_args *a, size_t r)
+/* Each element is read before it is written: d_logits may be logits. */
+static txd_status loss_back_row(void *self, size_t r, int worker)
 {
+    const struct txd_loss_back_args *a = self;
     const real *logits = (const real *)a->logits + r * a->vocab;
     real *d_logits = (real *)a->d_logits + r * a->vocab, sum = 0;
     real d = ((const real *)a->d_out)[r], max = largest(logits, 0, a->vocab);
 
+    (void)worker;
     if (a->targets[r] < 0) {
         memset(d_logits, 0, a->vocab * sizeof(real));
-        return;
+        return TXD_OK;
     }
-    for (size_t j = 0; j < a->vocab; j++)
-        sum += REAL(exp)(logits[j] - max);
     for (size_t j = 0; j < a->vocab; j++) {
-        real p = REAL(exp)(logits[j] - max) / sum;
+        d_logits[j] = REAL(exp)(logits[j] - max);
+        sum += d_logits[j];
+    }
+    for (size_t j = 0; j < a->vocab; j++) {
+        real p = d_logits[j] / sum;
 
         d_logits[j] = d * (j == (size_t)a->targets[r] ? p - 1 : p);
     }
+    return TXD_OK;
 }
 
 txd_status REF(loss_back)(txd_ctx *ctx, const struct txd_loss_back_args *a)
 {
-    (void)ctx;
-    for (size_t r = 0; r < a->rows; r++)
-        loss_back_row(a, r);
-    return TXD_OK;
+    struct txd_loss_back_args copy = *a;
+
+    return txd_parallel(ctx, a->rows, 24.0 * (double)a->vocab, loss_back_row, &copy);
 }

@@ -18,6 +18,8 @@ enum fill {
     FILL_ONE_HOT,
     FILL_ZEROS,
     FILL_MASKED_ROW,
+    FILL_NAN,      /* one element of each input, each elsewhere */
+    FILL_INFINITE, /* likewise */
     FILLS
 };
 
@@ -28,8 +30,8 @@ struct trial {
     size_t size; /* which of the shapes */
     txd_ctx ctx;
     size_t compared, failures;
-    char first[200];  /* what failed first */
-    void *memory[64]; /* freed by trial_finish */
+    char first[200];   /* what failed first */
+    void *memory[256]; /* freed by trial_finish */
     size_t allocations;
 };
 
@@ -56,13 +58,40 @@ int32_t *trial_integers(struct trial *t, size_t count, int32_t below);
 void trial_fail(struct trial *t, const char *what, size_t i, double got, double want,
                 double allowed);
 void trial_guards(struct trial *t, const char *what, const void *out, size_t bytes);
-/* Elements and guards; `allowed` NULL: equal. A NaN is expected where ref64 has one. */
+/* A NaN is expected where ref64 has one, and the same infinity; else closeness. */
+bool trial_agrees(double value, double exact, double room);
+/* Elements and guards; `allowed` NULL: equal. */
 void trial_compare(struct trial *t, const char *what, void *out, const double *exact,
                    const double *allowed, size_t count);
 
+/* Some bytes 0, about twice as many 1. */
+uint8_t *trial_cells(struct trial *t, size_t count);
+/* Scores (rows, keys) of which some are -inf; all of the last row with FILL_MASKED_ROW.
+ */
+double *trial_masked_scores(struct trial *t, size_t rows, size_t keys);
+
+/* One result of a backward entry. */
+struct trial_result {
+    const char *name;
+    void **slot; /* in the arguments */
+    size_t count;
+    bool added;          /* to numbers that are there; else it is written */
+    size_t keys, stride; /* of rows of tiles: what is between them stays; or 0 */
+    const double *before;
+    double *exact, *allowed;
+    void *got;
+};
+
+/* Makes what `results` need and lets the arguments' slots point at `exact`. */
+void trial_results_begin(struct trial *t, struct trial_result *results, size_t count);
+/* Lets the operation under test compute all results, then each one alone: all within
+ * `allowed` (NULL for copies: set it so), and alone the same bits as together. */
+void trial_results_check(struct trial *t, txd_op op, void *args,
+                         struct trial_result *results, size_t count);
+
 /* One function per operation. */
 #define TXD_OP(name, arguments) void trial_##name(struct trial *t);
-TXD_FORWARD_OPS(TXD_OP)
+TXD_OPS(TXD_OP)
 #undef TXD_OP
 
 #endif

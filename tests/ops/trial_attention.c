@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/compare.h"
-#include "base/rng.h"
 #include "ops/ref.h"
 #include "trial.h"
 
@@ -73,15 +71,6 @@ void trial_scores(struct trial *t)
     trial_compare(t, "scores", a.out, exact, allowed, rows * keys);
 }
 
-static uint8_t *some_cells(struct trial *t, size_t count)
-{
-    uint8_t *cells = trial_keep(t, count);
-
-    for (size_t i = 0; i < count; i++)
-        cells[i] = txd_rng_bits(txd_rng_key(1, "cells"), i) % 3 != 0;
-    return cells;
-}
-
 void trial_mask(struct trial *t)
 {
     size_t rows = 4, keys = trial_sizes[t->size], count = rows * keys;
@@ -93,7 +82,7 @@ void trial_mask(struct trial *t)
                               .keys = keys,
                               .stride = keys,
                               .fill = -INFINITY,
-                              .visible = some_cells(t, count)};
+                              .visible = trial_cells(t, count)};
 
     (void)txd_ref64_mask(&t->ctx, &a);
     a.scores = trial_narrowed(t, x, count);
@@ -102,11 +91,10 @@ void trial_mask(struct trial *t)
     trial_compare(t, "mask", a.out, exact, NULL, count);
 }
 
-/* Scores with hidden cells; the last row entirely hidden with FILL_MASKED_ROW. */
-static double *masked_scores(struct trial *t, size_t rows, size_t keys)
+double *trial_masked_scores(struct trial *t, size_t rows, size_t keys)
 {
     double *x = trial_doubles(t, "masked", rows * keys);
-    const uint8_t *seen = some_cells(t, rows * keys);
+    const uint8_t *seen = trial_cells(t, rows * keys);
 
     for (size_t i = 0; i < rows * keys; i++) {
         x[i] = t->fill == FILL_HUGE ? x[i] * 1e-5 : x[i];
@@ -122,7 +110,7 @@ void trial_softmax(struct trial *t)
     size_t rows = 4, keys = trial_sizes[t->size], count = rows * keys;
 
     for (int policy = 0; policy < 3; policy++) {
-        double *x = masked_scores(t, rows, keys);
+        double *x = trial_masked_scores(t, rows, keys);
         double *exact = trial_keep(t, count * sizeof *exact);
         double *allowed = trial_keep(t, count * sizeof *allowed);
         struct txd_softmax_args a = {.out = exact,
@@ -178,7 +166,7 @@ void trial_rows(struct trial *t)
         double room = 2 * t->backend->u_store * fabs(exact[i]) + 0x1p-149;
 
         t->compared++;
-        if (!txd_close(got[i], exact[i], room))
+        if (!trial_agrees(got[i], exact[i], room))
             trial_fail(t, txd_row_get((txd_row)(i % wide))->name, i, got[i], exact[i],
                        room);
     }
@@ -191,7 +179,7 @@ void trial_mix(struct trial *t)
            *v = trial_doubles(t, "v", keys * width);
     double *exact = trial_keep(t, rows * width * sizeof *exact);
     double *allowed = trial_keep(t, rows * width * sizeof *allowed);
-    uint8_t *used = some_cells(t, rows * keys);
+    uint8_t *used = trial_cells(t, rows * keys);
     struct txd_mix_args a = {.out = exact,
                              .weights = w,
                              .v = v,
@@ -246,7 +234,7 @@ void trial_stats(struct trial *t)
                                .width = width,
                                .stride = width,
                                .flat_stride = width,
-                               .skip_cell = some_cells(t, count)};
+                               .skip_cell = trial_cells(t, count)};
 
     if (count > 4 && t->fill == FILL_NORMAL)
         x[4] = INFINITY;
@@ -260,7 +248,7 @@ void trial_stats(struct trial *t)
         double room = 1e-9 * fabs(exact[i]);
 
         t->compared++;
-        if (isnan(exact[i]) ? !isnan(got[i]) : !txd_close(got[i], exact[i], room))
+        if (!trial_agrees(got[i], exact[i], room))
             trial_fail(t, txd_stat_get((txd_stat)i)->name, 0, got[i], exact[i], room);
     }
 }
