@@ -40,9 +40,17 @@ static void expect_same_finding(const txd_finding *a, const txd_finding *b)
     expect_same_number(a->allowed, b->allowed);
 }
 
+/* Laws that judge values by the parameters, which no recording holds. */
+static const char *const by_parameters = "head_split,output_projection";
+
 static void expect_same_result(const txd_result *a, const txd_result *b)
 {
     ck_assert_str_eq(a->check, b->check);
+    if (txd_glob_list(by_parameters, a->check)) {
+        ck_assert_int_eq(b->verdict, TXD_VERDICT_SKIP);
+        ck_assert_ptr_nonnull(strstr(b->note, "the parameters are not at hand"));
+        return;
+    }
     ck_assert_msg(a->verdict == b->verdict, "%s: run says %s, check says %s (%s)",
                   a->check, txd_verdict_name(a->verdict), txd_verdict_name(b->verdict),
                   b->note);

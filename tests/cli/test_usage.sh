@@ -59,8 +59,8 @@ for law in row_sum causality padding finite position_norm residual_sum score_sca
 done
 exits 0 "list faults" "$txdiag" list faults
 for fault in mask_missing mask_off_by_one mask_inverted mask_after_softmax \
-    padding_ignored scale_missing embedding_too_large position_too_small \
-    residual_missing nan_in_weights fully_masked_row; do
+    padding_ignored scale_missing output_projection_missing embedding_too_large \
+    position_too_small residual_missing nan_in_weights fully_masked_row; do
     says "$fault "
 done
 says "selectors: "

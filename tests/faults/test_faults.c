@@ -157,6 +157,27 @@ START_TEST(without_the_residual_the_stream_is_the_branch)
 }
 END_TEST
 
+START_TEST(without_the_output_projection_the_merged_heads_are_the_output)
+{
+    observed o = {0};
+
+    faulty(&o, CFG(""), 5,
+           "faults : ( { name = \"output_projection_missing\"; layers = \"1\"; } );");
+    for (int layer = 0; layer < 3; layer++) {
+        char merged[64], out[64];
+        size_t same = 0;
+
+        snprintf(merged, sizeof merged, "layers.%d.attn.merged", layer);
+        snprintf(out, sizeof out, "layers.%d.attn.out", layer);
+        for (size_t i = 0; i < 2 * 5 * 24; i++)
+            same +=
+                observe_site(&o, merged)->values[i] == observe_site(&o, out)->values[i];
+        ck_assert_uint_eq(same, layer == 1 ? 2 * 5 * 24 : 0);
+    }
+    observe_finish(&o);
+}
+END_TEST
+
 START_TEST(padding_ignored_shows_padding_to_real_tokens_on_either_side)
 {
     for (int left = 0; left < 2; left++) {
@@ -336,6 +357,7 @@ TEST_MAIN(every_fault_says_what_goes_wrong_and_how_it_shows,
           two_faults_at_one_layer_both_act, inverted_sees_exactly_what_should_be_hidden,
           a_mask_after_the_softmax_leaves_the_seen_part_of_the_full_softmax,
           without_the_residual_the_stream_is_the_branch,
+          without_the_output_projection_the_merged_heads_are_the_output,
           padding_ignored_shows_padding_to_real_tokens_on_either_side,
           faults_of_parameters_change_them_and_nothing_else,
           the_claimed_configuration_is_never_touched,

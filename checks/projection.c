@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keeps rows of the parameters, recomputes what they should give, judges. With k
+ * columns, S = sum |w x| + |bias| and y the exact value:
+ *   |found - y| <= (gamma_{k+1}(u_acc) + gamma_{k+2}(2^-53) + u_store) S
+ *                  + u_store |y| + (k + 2) tiny
+ * (the products and sums of the pass; those here; a parameter that the backend stores
+ * with fewer digits; the rounding of the result; underflow).
+ */
+#include "checks/projection.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t tally_index(const txd_projections *p, int layer, size_t map)
+{
+    return (size_t)layer * p->map_count + map;
+}
+
+txd_status txd_projections_init(txd_projections *p)
+{
+    size_t all = p->claimed->n_layers * p->map_count;
+
+    p->kept = calloc(all, sizeof *p->kept);
+    p->tallies = calloc(all, sizeof *p->tallies);
+    p->x = calloc(TXD_PROJECTION_TOKENS * p->columns, sizeof *p->x);
+    if (p->kept && p->tallies && p->x)
+        return TXD_OK;
+    txd_projections_finish(p);
+    return txd_fail(TXD_ERR_MEMORY, "%s: no memory", p->law);
+}
+
+void txd_projections_finish(txd_projections *p)
+{
+    for (size_t i = 0; p->kept && i < p->claimed->n_layers * p->map_count; i++) {
+        free(p->kept[i].rows);
+        free(p->kept[i].bias);
+    }
+    free(p->kept);
+    free(p->tallies);
+    free(p->x);
+    p->kept = NULL;
+    p->tallies = NULL;
+    p->x = NULL;
+}
+
+/* ---- parameters ---- */
+
+static bool is_param(const txd_site *site, txd_param_id id)
+{
+    char name[96];
+
+    return id != TXD_PARAM_COUNT &&
+           strcmp(site->name, txd_param_name(name, sizeof name, id, site->layer)) == 0;
+}
+
+unsigned txd_projections_ask(const txd_projections *p, const txd_site *site)
+{
+    for (size_t m = 0; m < p->map_count; m++) {
+        const txd_projection *map = &p->maps[m];
+
+        if (site->kind == TXD_SITE_VALUE
+                ? site->point == map->out
+                : site->layer >= 0 &&
+                      (is_param(site, map->weight) || is_param(site, map->bias)))
+            return TXD_ASK_VALUE;
+    }
+    return 0;
+}
+
+static size_t lanes_of(const txd_projection *map)
+{
+    size_t lanes = TXD_PROJECTION_ROWS / map->heads;
+
+    if (lanes == 0)
+        lanes = 1;
+    return lanes < map->width ? lanes : map->width;
+}
+
+size_t txd_projection_lane(const txd_projection *map, const txd_projection_rows *kept,
+                           size_t j)
+{
+    return j * map->width / kept->lanes;
+}
+
+static txd_status keep_weight(txd_projections *p, size_t m, const txd_block *block)
+{
+    const txd_projection *map = &p->maps[m];
+    txd_projection_rows *kept = &p->kept[tally_index(p, block->site->layer, m)];
+    size_t bytes = p->columns * txd_dtype_bytes(block->value.dtype);
+
+    kept->dtype = block->value.dtype;
+    kept->lanes = lanes_of(map);
+    free(kept->rows);
+    kept->rows = calloc(map->heads * kept->lanes, bytes);
+    if (!kept->rows)
+        return txd_fail(TXD_ERR_MEMORY, "%s: no memory", p->law);
+    for (size_t i = 0; i < map->heads * kept->lanes; i++) {
+        size_t row = map->first + i / kept->lanes * map->width +
+                     txd_projection_lane(map, kept, i % kept->lanes);
+
+        memcpy((char *)kept->rows + i * bytes,
+               (const char *)block->value.data + row * bytes, bytes);
+    }
+    return TXD_OK;
+}
+
+static txd_status keep_bias(txd_projections *p, size_t m, const txd_block *block)
+{
+    const txd_projection *map = &p->maps[m];
+    txd_projection_rows *kept = &p->kept[tally_index(p, block->site->layer, m)];
+
+    kept->lanes = lanes_of(map);
+    free(kept->bias);
+    kept->bias = calloc(map->heads * kept->lanes, sizeof *kept->bias);
+    if (!kept->bias)
+        return txd_fail(TXD_ERR_MEMORY, "%s: no memory", p->law);
+    for (size_t i = 0; i < map->heads * kept->lanes; i++)
+        kept->bias[i] = txd_tensor_get(
+            &block->value, map->first + i / kept->lanes * map->width +
+                               txd_projection_lane(map, kept, i % kept->lanes));
+    return TXD_OK;
+}
+
+static txd_status keep_parameter(txd_projections *p, const txd_block *block)
+{
+    for (size_t m = 0; m < p->map_count; m++) {
+        if (is_param(block->site, p->maps[m].weight))
+            TXD_TRY(keep_weight(p, m, block));
+        if (is_param(block->site, p->maps[m].bias))
+            TXD_TRY(keep_bias(p, m, block));
+    }
+    return TXD_OK;
+}
+
+/* ---- values ---- */
+
+const txd_projection_rows *txd_projection_kept(const txd_projection_job *job,
+                                               size_t map)
+{
+    return &job->p->kept[tally_index(job->p, job->block->site->layer, map)];
+}
+
+void txd_projection_input(double *out, const txd_projection_job *job, size_t token)
+{
+    for (size_t i = 0; i < job->p->columns; i++)
+        out[i] = txd_tensor_get(&job->input, token * job->p->columns + i);
+}
+
+double txd_projection_found(const txd_projection_job *job, size_t i, size_t h, size_t j)
+{
+    const txd_projection *map = &job->p->maps[job->map];
+    size_t length = job->block->pass->inputs->length;
+    size_t batch = job->tokens[i] / length, token = job->tokens[i] % length;
+    size_t row = (batch * map->heads + h) * length + token;
+
+    return txd_tensor_get(
+        &job->block->value,
+        row * map->width +
+            txd_projection_lane(map, txd_projection_kept(job, job->map), j));
+}
+
+txd_projection_value txd_projection_compute(const txd_projection_job *job, size_t map,
+                                            size_t h, size_t j, const double *x)
+{
+    const txd_projection_rows *kept = txd_projection_kept(job, map);
+    const txd_pass *pass = job->block->pass;
+    size_t row = h * kept->lanes + j, n = job->p->columns;
+    double k = (double)n, sum = 0, size = 0;
+    txd_projection_value value = {.bias = kept->bias ? kept->bias[row] : 0};
+
+    for (size_t i = 0; i < n; i++) {
+        double weight = kept->dtype == TXD_F64
+                            ? ((const double *)kept->rows)[row * n + i]
+                            : (double)((const float *)kept->rows)[row * n + i];
+        double term = weight * x[i];
+
+        sum += term;
+        size += fabs(term);
+    }
+    size += fabs(value.bias);
+    value.exact = sum + value.bias;
+    value.allowed = (txd_law_gamma(k + 1, pass->u_accumulate) +
+                     txd_law_gamma(k + 2, 0x1p-53) + pass->u_store) *
+                        size +
+                    pass->u_store * fabs(value.exact) +
+                    (k + 2) * (pass->dtype == TXD_F64 ? 0x1p-1074 : 0x1p-149);
+    return value;
+}
+
+static void choose_tokens(txd_projection_job *job, const txd_inputs *inputs)
+{
+    size_t all = inputs->batch * inputs->length, valid = 0, seen = 0, wanted;
+
+    for (size_t i = 0; i < all; i++)
+        valid += inputs->valid[i] != 0;
+    wanted = valid < TXD_PROJECTION_TOKENS ? valid : TXD_PROJECTION_TOKENS;
+    for (size_t i = 0; i < all && job->token_count < wanted; i++) {
+        if (!inputs->valid[i])
+            continue;
+        if (seen++ == job->token_count * valid / wanted)
+            job->tokens[job->token_count++] = i;
+    }
+}
+
+static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, size_t i,
+                       size_t h, size_t j)
+{
+    const txd_projections *p = job->p;
+    size_t length = job->block->pass->inputs->length, token = job->tokens[i];
+    txd_projection_value value =
+        txd_projection_compute(job, job->map, h, j, p->x + i * p->columns);
+    double found = txd_projection_found(job, i, h, j);
+    double measured = fabs(found - value.exact);
+
+    if (!isfinite(value.exact)) {
+        t->inherited++;
+        return;
+    }
+    t->broken += !txd_within(measured, value.allowed);
+    if (t->judged++ > 0 && !txd_law_is_worse(txd_law_ratio(measured, value.allowed),
+                                             txd_law_ratio(t->measured, t->allowed)))
+        return;
+    t->measured = measured;
+    t->allowed = value.allowed;
+    t->value = found;
+    t->expected = value.exact;
+    t->lane =
+        txd_projection_lane(&p->maps[job->map], txd_projection_kept(job, job->map), j);
+    t->at = (txd_law_place){job->block->site->step, (int64_t)(token / length),
+                            p->maps[job->map].heads > 1 ? (int64_t)h : -1,
+                            (int64_t)(token % length), -1};
+}
+
+static txd_status judge(txd_projections *p, size_t map, const txd_block *block)
+{
+    txd_projection_tally *t = &p->tallies[tally_index(p, block->site->layer, map)];
+    txd_projection_job job = {.p = p, .block = block, .map = map};
+    const txd_projection_rows *kept = txd_projection_kept(&job, map);
+    uint64_t broken = t->broken;
+
+    p->batches = block->pass->inputs->batch;
+    if (!kept->rows || !block->value.data)
+        return TXD_OK;
+    TXD_TRY(txd_block_earlier(&job.input, block, p->input));
+    choose_tokens(&job, block->pass->inputs);
+    for (size_t i = 0; i < job.token_count; i++)
+        txd_projection_input(p->x + i * p->columns, &job, job.tokens[i]);
+    for (size_t i = 0; i < job.token_count; i++)
+        for (size_t h = 0; h < p->maps[map].heads; h++)
+            for (size_t j = 0; j < kept->lanes; j++)
+                judge_lane(t, &job, i, h, j);
+    /* The first step in which something is off says why. */
+    return broken == 0 && t->broken > 0 ? txd_projection_explain(t, &job) : TXD_OK;
+}
+
+txd_status txd_projections_merge(txd_projections *p, const txd_block *block)
+{
+    if (block->site->kind == TXD_SITE_PARAMETER)
+        return block->value.data ? keep_parameter(p, block) : TXD_OK;
+    for (size_t m = 0; m < p->map_count; m++)
+        if (block->site->point == p->maps[m].out)
+            return judge(p, m, block);
+    return TXD_OK;
+}
+
+/* ---- results ---- */
+
+static void say_cause(txd_finding *finding, const txd_projections *p,
+                      const txd_projection_tally *t)
+{
+    char factor[32];
+
+    switch (t->cause) {
+    case TXD_CAUSE_VIEW:
+        txd_law_say(finding,
+                    ": (t, h, e) in memory was taken for (h, t, e): a view "
+                    "without the transpose, or one whose strides were ignored");
+        break;
+    case TXD_CAUSE_SOURCE:
+        txd_law_say(finding, ": it is what the rows of %s, head %zu, give",
+                    p->maps[t->source_map].letter, t->source_head);
+        break;
+    case TXD_CAUSE_BIAS:
+        txd_law_say(finding, ": the bias is missing");
+        break;
+    case TXD_CAUSE_TRANSPOSED:
+        txd_law_say(finding, ": the matrix is transposed, (in, out) taken for "
+                             "(out, in)");
+        break;
+    case TXD_CAUSE_ABSENT:
+        txd_law_say(finding, ": it is the input itself, the projection is missing");
+        break;
+    case TXD_CAUSE_FACTOR:
+        txd_law_say(finding, ": all values are %s times what they should be",
+                    txd_law_number(factor, t->factor));
+        break;
+    case TXD_CAUSE_NONE:
+        break;
+    }
+}
+
+static txd_status add_map(txd_result *result, const txd_projections *p, int layer,
+                          size_t map)
+{
+    const txd_projection_tally *t = &p->tallies[tally_index(p, layer, map)];
+    char found[32], expected[32];
+    txd_finding finding;
+
+    result->evaluated += t->judged;
+    if (t->judged > 0 &&
+        (result->allowed == 0 ||
+         txd_law_is_worse(txd_law_ratio(t->measured, t->allowed),
+                          txd_law_ratio(result->worst, result->allowed)))) {
+        result->worst = t->measured;
+        result->allowed = t->allowed;
+    }
+    if (t->broken == 0)
+        return TXD_OK;
+    finding = txd_law_finding(p->maps[map].out, layer, &t->at);
+    finding.measured = t->measured;
+    finding.allowed = t->allowed;
+    txd_law_say_place(&finding, p->batches);
+    txd_law_say(&finding,
+                "token %" PRId64 ", lane %zu is %s, its parameters and its input give "
+                "%s; %" PRIu64 " of %" PRIu64 " sampled values are off",
+                t->at.query, t->lane, txd_law_number(found, t->value),
+                txd_law_number(expected, t->expected), t->broken, t->judged);
+    say_cause(&finding, p, t);
+    TXD_TRY(txd_result_add(result, &finding));
+    result->finding_total += t->broken - 1;
+    return TXD_OK;
+}
+
+txd_status txd_projections_result(txd_result *result, const txd_projections *p)
+{
+    size_t maps = p->claimed->n_layers * p->map_count, offered = 0;
+    uint64_t inherited = 0;
+
+    for (size_t i = 0; i < maps; i++) {
+        offered += p->kept[i].rows != NULL;
+        inherited += p->tallies[i].inherited;
+        TXD_TRY(add_map(result, p, (int)(i / p->map_count), i % p->map_count));
+    }
+    if (offered == 0)
+        snprintf(result->note, sizeof result->note,
+                 "the parameters are not at hand: a recording holds their statistics "
+                 "alone, `run` judges this law");
+    if (result->verdict == TXD_VERDICT_PASS && isinf(result->allowed))
+        return txd_fail(TXD_ERR_LIMIT, "no bound exists: the products are longer than "
+                                       "the accumulation has digits (n u >= 1)");
+    if (result->verdict == TXD_VERDICT_PASS && inherited > 0)
+        return txd_fail(TXD_ERR_MISSING,
+                        "%" PRIu64 " sampled values have inputs or parameters that "
+                        "are not finite: whether they are right cannot be said",
+                        inherited);
+    return TXD_OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Linear maps of a layer recomputed from the actual parameters, on a sample: what the
+ * laws head_split and output_projection share. For the files of this folder only.
+ *
+ * The sample: up to TXD_PROJECTION_TOKENS valid tokens of a step, spread evenly over
+ * the batch; of every head as many lanes, spread evenly, as make up to
+ * TXD_PROJECTION_ROWS rows of the matrix, at least one. Small models are judged whole.
+ */
+#ifndef TXD_CHECKS_PROJECTION_H
+#define TXD_CHECKS_PROJECTION_H
+
+#include "checks/law.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TXD_PROJECTION_TOKENS = 16, TXD_PROJECTION_ROWS = 128, TXD_PROJECTION_MAPS = 3 };
+
+/* One linear map; its output at `out` is (b, heads, t, width), or (b, t, width) with
+ * one head. */
+typedef struct txd_projection {
+    txd_point out;
+    txd_param_id weight, bias; /* TXD_PARAM_COUNT: none */
+    size_t first;              /* its first row in the weight and in the bias */
+    size_t heads, width;
+    const char *letter; /* "q": for messages */
+} txd_projection;
+
+/* What explains values that are not the map's. */
+typedef enum txd_projection_cause {
+    TXD_CAUSE_NONE,
+    TXD_CAUSE_VIEW,       /* (t, h, e) in memory taken for (h, t, e) */
+    TXD_CAUSE_SOURCE,     /* another head, or another of the maps */
+    TXD_CAUSE_BIAS,       /* the bias is missing */
+    TXD_CAUSE_TRANSPOSED, /* x W instead of x W^T */
+    TXD_CAUSE_ABSENT,     /* x itself */
+    TXD_CAUSE_FACTOR,     /* all values are `factor` times what they should be */
+} txd_projection_cause;
+
+/* One map of one layer. */
+typedef struct txd_projection_tally {
+    uint64_t judged, broken, inherited;
+    double measured, allowed, value, expected; /* of the worst */
+    txd_law_place at;
+    size_t lane;
+    txd_projection_cause cause;
+    size_t source_map, source_head;
+    double factor;
+} txd_projection_tally;
+
+/* The rows of one map that are kept: `lanes` of each head. */
+typedef struct txd_projection_rows {
+    void *rows;   /* (heads, lanes, columns) as `dtype`; NULL = not offered */
+    double *bias; /* (heads, lanes); NULL = none or not offered */
+    size_t lanes;
+    txd_dtype dtype;
+} txd_projection_rows;
+
+typedef struct txd_projections {
+    const char *law;
+    const txd_config *claimed;
+    txd_projection maps[TXD_PROJECTION_MAPS];
+    size_t map_count;
+    txd_point input;
+    size_t columns;                /* width of the input */
+    txd_projection_rows *kept;     /* (layers, maps) */
+    txd_projection_tally *tallies; /* (layers, maps) */
+    double *x;                     /* (tokens, columns): the sampled inputs */
+    size_t batches;
+} txd_projections;
+
+/* Needs law, claimed, maps, map_count, input and columns; makes the rest. On failure
+ * nothing is left to be finished. */
+txd_status txd_projections_init(txd_projections *p);
+void txd_projections_finish(txd_projections *p);
+
+/* For a tap: bits at a site; keeps a parameter, or judges a value. */
+unsigned txd_projections_ask(const txd_projections *p, const txd_site *site);
+txd_status txd_projections_merge(txd_projections *p, const txd_block *block);
+
+/* Adds the findings, counts and worst values of all layers. */
+txd_status txd_projections_result(txd_result *result, const txd_projections *p);
+
+/* ---- between the two files ---- */
+
+/* A block under judgement. */
+typedef struct txd_projection_job {
+    const txd_projections *p;
+    const txd_block *block;
+    size_t map;
+    txd_tensor input;
+    size_t tokens[TXD_PROJECTION_TOKENS]; /* b t + t */
+    size_t token_count;
+} txd_projection_job;
+
+/* What a lane should be, and how far from it rounding can lead. */
+typedef struct txd_projection_value {
+    double exact, bias, allowed;
+} txd_projection_value;
+
+const txd_projection_rows *txd_projection_kept(const txd_projection_job *job,
+                                               size_t map);
+/* Lane j of the kept ones. */
+size_t txd_projection_lane(const txd_projection *map, const txd_projection_rows *kept,
+                           size_t j);
+/* Kept lane j of head h of map `map` at an input row of doubles. */
+txd_projection_value txd_projection_compute(const txd_projection_job *job, size_t map,
+                                            size_t h, size_t j, const double *x);
+/* What stands in the block at token i of the sample. */
+double txd_projection_found(const txd_projection_job *job, size_t i, size_t h,
+                            size_t j);
+/* Row `token` (b t + t) of the input, as doubles into `out`. */
+void txd_projection_input(double *out, const txd_projection_job *job, size_t token);
+
+/* Names the cause of a block in which something is off, into its tally. */
+txd_status txd_projection_explain(txd_projection_tally *tally,
+                                  const txd_projection_job *job);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
