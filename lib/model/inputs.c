@@ -72,6 +72,28 @@ txd_status txd_inputs_make(txd_inputs *out, txd_arena *arena, size_t batch,
     return TXD_OK;
 }
 
+txd_status txd_inputs_make_memory(txd_inputs *inputs, txd_arena *arena, size_t length,
+                                  size_t width, txd_dtype dtype)
+{
+    const size_t dims[3] = {inputs->batch, length, width};
+    size_t rows, count;
+    int32_t *valid;
+    void *data;
+
+    TXD_TRY(txd_size_mul(&rows, inputs->batch, length));
+    TXD_TRY(txd_size_mul(&count, rows, width));
+    data = txd_arena_alloc(arena, count, txd_dtype_bytes(dtype));
+    valid = txd_arena_alloc(arena, rows, sizeof *valid);
+    if (!data || !valid)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < rows; i++)
+        valid[i] = 1;
+    inputs->memory = txd_tensor_make(dtype, data, 3, dims);
+    inputs->memory_length = length;
+    inputs->memory_valid = valid;
+    return TXD_OK;
+}
+
 void txd_inputs_count_positions(txd_inputs *inputs)
 {
     for (size_t row = 0; row < inputs->batch; row++) {

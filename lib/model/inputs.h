@@ -31,6 +31,11 @@ txd_extent txd_inputs_extent(const txd_inputs *inputs);
 txd_status txd_inputs_make(txd_inputs *out, txd_arena *arena, size_t batch,
                            size_t length);
 
+/* Gives a batch a memory of zeros in `arena`, of `length` rows of `width` each, all
+ * real. `dtype` is TXD_F32 or TXD_F64. */
+txd_status txd_inputs_make_memory(txd_inputs *inputs, txd_arena *arena, size_t length,
+                                  size_t width, txd_dtype dtype);
+
 /* positions[b][t] = number of valid tokens before t in its row (so that left padding
  * does not shift them); padding gets 0. */
 void txd_inputs_count_positions(txd_inputs *inputs);

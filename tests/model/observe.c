@@ -19,7 +19,7 @@ struct observed_site *observe_site(observed *o, const char *name)
 static unsigned ask(void *self, const txd_site *site)
 {
     const observed *o = self;
-    bool weights = site->point == TXD_POINT_ATTN_WEIGHTS;
+    bool weights = txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS;
 
     if (site->kind != TXD_SITE_VALUE ||
         (o->only != NULL && !txd_glob_list(o->only, site->name)))
@@ -151,6 +151,19 @@ txd_status observe_random(observed *o, size_t batch, size_t length)
     for (size_t i = 0; i < batch * length; i++)
         o->inputs.tokens[i] = (int32_t)(txd_rng_bits(key, i) % o->config.vocab);
     txd_inputs_count_positions(&o->inputs);
+    return TXD_OK;
+}
+
+txd_status observe_memory(observed *o, size_t length, const size_t *real)
+{
+    size_t width = o->config.d_model, count = o->inputs.batch * length * width;
+    uint64_t key = txd_rng_key(1, "memory");
+
+    TXD_TRY(txd_inputs_make_memory(&o->inputs, o->arena, length, width, TXD_F64));
+    for (size_t i = 0; i < count; i++)
+        ((double *)o->inputs.memory.data)[i] = txd_rng_normal(key, i);
+    for (size_t i = 0; i < o->inputs.batch * length; i++)
+        o->inputs.memory_valid[i] = real == NULL || i % length < real[i / length];
     return TXD_OK;
 }
 

@@ -20,7 +20,7 @@ typedef struct observed {
     txd_run *run;
     txd_inputs inputs;
     txd_tap tap;
-    unsigned extra;   /* further bits to ask for at attn.weights */
+    unsigned extra;   /* further bits to ask for at attention weights */
     const char *only; /* globs of sites to keep; NULL = all */
     int threads;
     size_t sites;
@@ -28,7 +28,7 @@ typedef struct observed {
         char name[96];
         size_t count, cells; /* elements of the whole; those that came */
         double *values;      /* NaN where nothing came */
-        double *rows;        /* attn.weights: (b, h, q, TXD_ROW_COUNT) */
+        double *rows;        /* of weights: (b, h, q, TXD_ROW_COUNT) */
         double stats[TXD_STAT_COUNT_OF];
     } * site;
 } observed;
@@ -41,6 +41,9 @@ txd_status observe_cfg(observed *o, const char *cfg, const char *backend);
 txd_status observe_npy(observed *o, const char *path);
 /* batch x length tokens drawn at random, all valid. */
 txd_status observe_random(observed *o, size_t batch, size_t length);
+/* A memory of normal numbers beside these tokens; the first `real[b]` of its rows are
+ * no padding (NULL: all). */
+txd_status observe_memory(observed *o, size_t length, const size_t *real);
 /* Plants faults by cfg text: "faults = ( { name = ... } );" */
 txd_status observe_faults(observed *o, const char *cfg);
 /* Runs one pass with the tap. */

@@ -101,9 +101,9 @@ END_TEST
 
 START_TEST(shapes_follow_the_axes)
 {
-    txd_config c =
-        cfg_text_config("model : { " SIZES
-                        " n_kv_heads = 3; head_dim = 4; value_dim = 5; d_ff = 7; };");
+    txd_config c = cfg_text_config(
+        "model : { " SIZES
+        " n_kv_heads = 3; head_dim = 4; value_dim = 5; d_ff = 7; cross = true; };");
     static const struct {
         txd_point point;
         int rank;
@@ -118,6 +118,15 @@ START_TEST(shapes_follow_the_axes)
         {TXD_POINT_ATTN_HEADS, 4, {2, 6, 9, 5}},
         {TXD_POINT_ATTN_MERGED, 3, {2, 9, 30}},
         {TXD_POINT_ATTN_OUT, 3, {2, 9, 12}},
+        {TXD_POINT_INPUT_MEMORY, 3, {2, 4, 12}},
+        {TXD_POINT_CROSS_Q, 4, {2, 6, 9, 4}},
+        {TXD_POINT_CROSS_K, 4, {2, 3, 4, 4}},
+        {TXD_POINT_CROSS_V, 4, {2, 3, 4, 5}},
+        {TXD_POINT_CROSS_WEIGHTS, 4, {2, 6, 9, 4}},
+        {TXD_POINT_CROSS_HEADS, 4, {2, 6, 9, 5}},
+        {TXD_POINT_CROSS_MERGED, 3, {2, 9, 30}},
+        {TXD_POINT_CROSS_OUT, 3, {2, 9, 12}},
+        {TXD_POINT_RESID_CROSS, 3, {2, 9, 12}},
         {TXD_POINT_MLP_ACT, 3, {2, 9, 7}},
         {TXD_POINT_LOGITS, 3, {2, 9, 11}},
         {TXD_POINT_LOSS_TOKEN, 2, {2, 9}},
@@ -127,7 +136,7 @@ START_TEST(shapes_follow_the_axes)
         size_t dims[TXD_MAX_RANK];
 
         ck_assert_int_eq(
-            txd_point_dims(dims, &c, expected[i].point, &(txd_extent){2, 9, 0}),
+            txd_point_dims(dims, &c, expected[i].point, &(txd_extent){2, 9, 4}),
             expected[i].rank);
         for (int axis = 0; axis < expected[i].rank; axis++)
             ck_assert_uint_eq(dims[axis], expected[i].dims[axis]);
@@ -194,6 +203,36 @@ START_TEST(post_norm_norms_after_each_sum)
 }
 END_TEST
 
+START_TEST(cross_attention_stands_between_the_attention_and_the_mlp)
+{
+    static const char *const pre[] = {
+        "input.memory",          "embed.tok",
+        "layers.0.resid.mid",    "layers.0.norm_cross.out",
+        "layers.0.cross.q_proj", "layers.0.cross.k_proj",
+        "layers.0.cross.v",      "layers.0.cross.scores",
+        "layers.0.cross.masked", "layers.0.cross.weights",
+        "layers.0.cross.branch", "layers.0.resid.cross",
+        "layers.0.norm2.out",    NULL};
+    static const char *const post[] = {
+        "layers.0.resid.mid",    "layers.0.norm1.out",
+        "layers.0.cross.q_proj", "layers.0.cross.branch",
+        "layers.0.resid.cross",  "layers.0.norm_cross.out",
+        "layers.0.mlp.up",       NULL};
+    txd_config c = cfg_text_config("model : { " SIZES " cross = true; };");
+
+    in_order(&c, pre);
+    c = cfg_text_config("model : { " SIZES
+                        " cross = true; norm_placement = \"post\"; };");
+    in_order(&c, post);
+    c = cfg_text_config("model : { " SIZES " };");
+    ck_assert_int_eq(place_of("input.memory", &c), -1);
+    ck_assert_int_eq(place_of("layers.0.cross.q", &c), -1);
+    ck_assert_int_eq(place_of("layers.0.norm_cross.out", &c), -1);
+    ck_assert_int_eq(place_of("layers.0.resid.cross", &c), -1);
+    cfg_text_finish();
+}
+END_TEST
+
 START_TEST(points_that_a_model_lacks_are_not_in_its_order)
 {
     txd_config plain = cfg_text_config("model : { " SIZES " };");
@@ -219,6 +258,8 @@ START_TEST(every_existing_point_stands_in_the_order_once)
         "model : { preset = \"llama\"; " SIZES " };",
         "model : { preset = \"gpt2\"; " SIZES " norm_placement = \"post\"; };",
         "model : { " SIZES " positions = \"sinusoidal\"; gated = true; };",
+        "model : { " SIZES " cross = true; };",
+        "model : { " SIZES " cross = true; norm_placement = \"post\"; };",
     };
 
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
@@ -245,5 +286,6 @@ END_TEST
 TEST_MAIN(every_name_is_parsed_back, names_are_as_the_documents_write_them,
           a_misspelt_point_names_the_nearest, shapes_follow_the_axes,
           pre_norm_norms_before_each_branch, post_norm_norms_after_each_sum,
+          cross_attention_stands_between_the_attention_and_the_mlp,
           points_that_a_model_lacks_are_not_in_its_order,
           every_existing_point_stands_in_the_order_once)
