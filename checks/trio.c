@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sums of products: of matrices as they are offered, of values token by token. Values
+ * are taken around their means over tokens where there are biases, for one matrix with
+ * two biases gives values that differ by a constant.
+ */
+#include "checks/trio.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const txd_role txd_trio_pairs[TXD_TRIO_PAIRS][2] = {
+    {TXD_ROLE_Q, TXD_ROLE_K}, {TXD_ROLE_Q, TXD_ROLE_V}, {TXD_ROLE_K, TXD_ROLE_V}};
+
+static size_t width_of(const txd_trio *trio, int role)
+{
+    return role == TXD_ROLE_V ? trio->claimed->value_dim : trio->claimed->head_dim;
+}
+
+static size_t place_of(const txd_trio *trio, int layer, size_t group, size_t pair)
+{
+    return ((size_t)layer * trio->groups + group) * TXD_TRIO_PAIRS + pair;
+}
+
+txd_status txd_trio_init(txd_trio *trio, const txd_config *claimed)
+{
+    size_t layers = claimed->n_layers, all = layers * claimed->n_kv_heads;
+
+    *trio = (txd_trio){.claimed = claimed, .groups = claimed->n_kv_heads};
+    trio->share = claimed->n_heads / claimed->n_kv_heads;
+    trio->pair_count = claimed->head_dim == claimed->value_dim ? TXD_TRIO_PAIRS : 1;
+    trio->width =
+        claimed->head_dim > claimed->value_dim ? claimed->head_dim : claimed->value_dim;
+    trio->parameters = calloc(all * TXD_TRIO_PAIRS, sizeof *trio->parameters);
+    trio->values = calloc(all * TXD_TRIO_PAIRS, sizeof *trio->values);
+    trio->lanes = calloc(all * TXD_ROLE_COUNT * trio->width, sizeof *trio->lanes);
+    trio->tokens = calloc(layers, sizeof *trio->tokens);
+    if (trio->parameters && trio->values && trio->lanes && trio->tokens)
+        return TXD_OK;
+    txd_trio_finish(trio);
+    return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
+}
+
+static void drop_copies(txd_trio *trio)
+{
+    for (int role = 0; role < TXD_ROLE_COUNT; role++) {
+        free(trio->copies[role]);
+        trio->copies[role] = NULL;
+    }
+}
+
+void txd_trio_finish(txd_trio *trio)
+{
+    drop_copies(trio);
+    free(trio->parameters);
+    free(trio->values);
+    free(trio->lanes);
+    free(trio->tokens);
+    *trio = (txd_trio){0};
+}
+
+static void add(txd_trio_sums *to, const double *x, const double *y, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        to->xx += x[i] * x[i];
+        to->yy += y[i] * y[i];
+        to->xy += x[i] * y[i];
+    }
+    to->is_judged = true;
+}
+
+/* ---- parameters: those of a layer come one after the other ---- */
+
+static bool is_named(const txd_site *site, txd_param_id id)
+{
+    char name[96];
+
+    return strcmp(site->name, txd_param_name(name, sizeof name, id, site->layer)) == 0;
+}
+
+bool txd_trio_wants(const txd_site *parameter)
+{
+    return parameter->layer >= 0 && (is_named(parameter, TXD_PARAM_QKV_WEIGHT) ||
+                                     is_named(parameter, TXD_PARAM_Q_WEIGHT) ||
+                                     is_named(parameter, TXD_PARAM_K_WEIGHT) ||
+                                     is_named(parameter, TXD_PARAM_V_WEIGHT));
+}
+
+/* The rows of each KV head; of the queries, those of its group's first head. */
+static txd_status copy(txd_trio *trio, int role, const txd_tensor *weight, size_t first)
+{
+    size_t columns = trio->claimed->d_model, head = width_of(trio, role) * columns;
+    size_t step = role == TXD_ROLE_Q ? trio->share : 1;
+
+    free(trio->copies[role]);
+    trio->copies[role] = calloc(trio->groups * head, sizeof(double));
+    if (!trio->copies[role])
+        return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
+    for (size_t g = 0; g < trio->groups; g++)
+        for (size_t i = 0; i < head; i++)
+            trio->copies[role][g * head + i] =
+                txd_tensor_get(weight, first * columns + g * step * head + i);
+    return TXD_OK;
+}
+
+static void compare_copies(txd_trio *trio, int layer)
+{
+    for (size_t g = 0; g < trio->groups; g++)
+        for (size_t p = 0; p < trio->pair_count; p++) {
+            const txd_role *roles = txd_trio_pairs[p];
+            size_t head = width_of(trio, roles[0]) * trio->claimed->d_model;
+            txd_trio_sums *to = &trio->parameters[place_of(trio, layer, g, p)];
+
+            *to = (txd_trio_sums){0};
+            add(to, trio->copies[roles[0]] + g * head,
+                trio->copies[roles[1]] + g * head, head);
+        }
+}
+
+txd_status txd_trio_add_parameter(txd_trio *trio, const txd_block *block)
+{
+    const txd_config *c = trio->claimed;
+    size_t q_rows = c->n_heads * c->head_dim, k_rows = trio->groups * c->head_dim;
+    const txd_tensor *weight = &block->value;
+    const txd_site *site = block->site;
+
+    if (!weight->data)
+        return TXD_OK;
+    if (is_named(site, TXD_PARAM_QKV_WEIGHT)) {
+        TXD_TRY(copy(trio, TXD_ROLE_Q, weight, 0));
+        TXD_TRY(copy(trio, TXD_ROLE_K, weight, q_rows));
+        TXD_TRY(copy(trio, TXD_ROLE_V, weight, q_rows + k_rows));
+    } else if (is_named(site, TXD_PARAM_Q_WEIGHT)) {
+        TXD_TRY(copy(trio, TXD_ROLE_Q, weight, 0));
+    } else {
+        TXD_TRY(copy(trio, is_named(site, TXD_PARAM_K_WEIGHT) ? TXD_ROLE_K : TXD_ROLE_V,
+                     weight, 0));
+    }
+    if (!trio->copies[TXD_ROLE_Q] || !trio->copies[TXD_ROLE_K] ||
+        !trio->copies[TXD_ROLE_V])
+        return TXD_OK;
+    compare_copies(trio, site->layer);
+    drop_copies(trio);
+    return TXD_OK;
+}
+
+/* ---- values ---- */
+
+/* Head `head` of one token. */
+static void read_lanes(double *out, const txd_tensor *value, size_t batch, size_t head,
+                       size_t token)
+{
+    size_t width = value->dims[3];
+    size_t row = (batch * value->dims[1] + head) * value->dims[2] + token;
+
+    for (size_t e = 0; e < width; e++)
+        out[e] = txd_tensor_get(value, row * width + e);
+}
+
+/* `lanes` has room for the three heads. */
+static void add_token(txd_trio *trio, int layer, const txd_tensor *values,
+                      const size_t at[2], double *lanes)
+{
+    for (size_t g = 0; g < trio->groups; g++) {
+        size_t width = trio->width, first = (size_t)layer * trio->groups + g;
+        double *sums = trio->lanes + first * TXD_ROLE_COUNT * width;
+
+        for (int role = 0; role < TXD_ROLE_COUNT; role++) {
+            double *head = lanes + (size_t)role * width;
+
+            read_lanes(head, &values[role], at[0],
+                       role == TXD_ROLE_Q ? g * trio->share : g, at[1]);
+            for (size_t e = 0; e < width_of(trio, role); e++)
+                sums[(size_t)role * width + e] += head[e];
+        }
+        for (size_t p = 0; p < trio->pair_count; p++)
+            add(&trio->values[place_of(trio, layer, g, p)],
+                lanes + (size_t)txd_trio_pairs[p][0] * width,
+                lanes + (size_t)txd_trio_pairs[p][1] * width,
+                width_of(trio, txd_trio_pairs[p][0]));
+    }
+    trio->tokens[layer]++;
+}
+
+txd_status txd_trio_add_values(txd_trio *trio, const txd_block *block)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    txd_tensor values[TXD_ROLE_COUNT] = {[TXD_ROLE_V] = block->value};
+    double *lanes;
+
+    if (!block->value.data || trio->claimed->head_dim < TXD_TRIO_LANES)
+        return TXD_OK;
+    TXD_TRY(txd_block_earlier(&values[TXD_ROLE_Q], block, TXD_POINT_ATTN_Q_PROJ));
+    TXD_TRY(txd_block_earlier(&values[TXD_ROLE_K], block, TXD_POINT_ATTN_K_PROJ));
+    lanes = calloc(TXD_ROLE_COUNT * trio->width, sizeof *lanes);
+    if (!lanes)
+        return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
+    for (size_t i = 0; i < inputs->batch * inputs->length; i++) {
+        const size_t at[2] = {i / inputs->length, i % inputs->length};
+
+        if (inputs->valid[i])
+            add_token(trio, block->site->layer, values, at, lanes);
+    }
+    free(lanes);
+    return TXD_OK;
+}
+
+/* Around their means, if there are biases; what is left of equal tokens is rounding. */
+static txd_trio_sums centred(const txd_trio *trio, int layer, size_t group, size_t pair)
+{
+    txd_trio_sums all = trio->values[place_of(trio, layer, group, pair)];
+    double n = (double)trio->tokens[layer], xx = all.xx, yy = all.yy;
+    size_t first = ((size_t)layer * trio->groups + group) * TXD_ROLE_COUNT;
+    const txd_role *roles = txd_trio_pairs[pair];
+    const double *x = trio->lanes + (first + roles[0]) * trio->width;
+    const double *y = trio->lanes + (first + roles[1]) * trio->width;
+
+    if (xx == 0 && yy == 0)
+        all.is_judged = false;
+    if (!all.is_judged || !trio->claimed->qkv_bias)
+        return all;
+    for (size_t e = 0; e < width_of(trio, roles[0]); e++) {
+        all.xx -= x[e] * x[e] / n;
+        all.yy -= y[e] * y[e] / n;
+        all.xy -= x[e] * y[e] / n;
+    }
+    all.is_judged =
+        trio->tokens[layer] > 1 && !(all.xx <= 1e-9 * xx) && !(all.yy <= 1e-9 * yy);
+    return all;
+}
+
+/* Two matrices of zeros are one. */
+static double cosine(const txd_trio_sums *of)
+{
+    if (of->xx == 0 && of->yy == 0)
+        return 1;
+    if (of->xx == 0 || of->yy == 0)
+        return 0;
+    return fabs(of->xy) / (sqrt(of->xx) * sqrt(of->yy));
+}
+
+bool txd_trio_cosine(double *out, const txd_trio *trio, int layer, size_t group,
+                     size_t pair)
+{
+    const txd_trio_sums both[2] = {trio->parameters[place_of(trio, layer, group, pair)],
+                                   centred(trio, layer, group, pair)};
+    bool is_judged = false;
+
+    for (int i = 0; i < 2; i++) {
+        double now = cosine(&both[i]);
+
+        if (!both[i].is_judged)
+            continue;
+        if (!is_judged || txd_law_is_worse(now, *out))
+            *out = now;
+        is_judged = true;
+    }
+    return is_judged;
+}
