@@ -101,6 +101,24 @@ START_TEST(the_presets_are_healthy)
 }
 END_TEST
 
+START_TEST(the_presets_are_healthy_at_2_12_and_24_layers_pre_and_post)
+{
+    const char *presets[] = {"mini", "gpt2", "llama"};
+    const int depths[] = {2, 12, 24};
+
+    for (size_t i = 0; i < 18; i++) {
+        char text[512];
+
+        snprintf(text, sizeof text,
+                 "model : { preset = \"%s\"; vocab = 64; d_model = 32; n_heads = 4; "
+                 "n_layers = %d; d_ff = 64; max_seq_len = 64; "
+                 "norm_placement = \"%s\"; }; " RAGGED "};",
+                 presets[i % 3], depths[i / 3 % 3], i < 9 ? "pre" : "post");
+        expect_silence(text, i % 3 == 2 ? "position_norm" : "");
+    }
+}
+END_TEST
+
 START_TEST(variants_of_the_block_are_healthy)
 {
     expect_silence(MINI "norm_placement = \"post\"; }; " RAGGED "};", "");
@@ -171,6 +189,7 @@ START_TEST(fresh_tokens_beside_sinusoids_are_information)
 END_TEST
 
 TEST_MAIN(stories260K_is_healthy, gpt_nano_sort_is_healthy, the_presets_are_healthy,
+          the_presets_are_healthy_at_2_12_and_24_layers_pre_and_post,
           variants_of_the_block_are_healthy, variants_of_the_mask_are_healthy,
           one_token_alone_is_healthy, cells_that_are_not_computed_are_counted,
           fresh_tokens_beside_sinusoids_are_information)

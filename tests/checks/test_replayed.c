@@ -41,18 +41,12 @@ static void expect_same_finding(const txd_finding *a, const txd_finding *b)
 }
 
 /* Laws that judge values by the parameters, which no recording holds. */
-static const char *const by_parameters = "head_split,output_projection";
+static const char *const by_parameters = "head_split,output_projection,norm_output";
 /* Laws that look at the parameters too: other numbers, the same verdict. */
 static const char *const by_both = "qkv_distinct";
 
-static void expect_same_result(const txd_result *a, const txd_result *b)
+static void expect_same_numbers(const txd_result *a, const txd_result *b)
 {
-    ck_assert_str_eq(a->check, b->check);
-    if (txd_glob_list(by_parameters, a->check)) {
-        ck_assert_int_eq(b->verdict, TXD_VERDICT_SKIP);
-        ck_assert_ptr_nonnull(strstr(b->note, "the parameters are not at hand"));
-        return;
-    }
     ck_assert_msg(a->verdict == b->verdict, "%s: run says %s, check says %s (%s)",
                   a->check, txd_verdict_name(a->verdict), txd_verdict_name(b->verdict),
                   b->note);
@@ -67,6 +61,17 @@ static void expect_same_result(const txd_result *a, const txd_result *b)
     expect_same_number(a->allowed, b->allowed);
     for (size_t i = 0; i < a->finding_count; i++)
         expect_same_finding(&a->findings[i], &b->findings[i]);
+}
+
+static void expect_same_result(const txd_result *a, const txd_result *b)
+{
+    ck_assert_str_eq(a->check, b->check);
+    if (txd_glob_list(by_parameters, a->check)) {
+        ck_assert_int_eq(b->verdict, TXD_VERDICT_SKIP);
+        ck_assert_ptr_nonnull(strstr(b->note, "the parameters are not at hand"));
+        return;
+    }
+    expect_same_numbers(a, b);
 }
 
 typedef struct replayed {
@@ -237,6 +242,36 @@ START_TEST(a_recording_of_one_layer_is_judged_in_that_layer)
 }
 END_TEST
 
+/* The gains of drawn weights are all 1: their statistics say so. */
+START_TEST(norms_of_drawn_weights_are_judged_from_the_statistics_of_the_gains)
+{
+    const char *const norms[] = {"rmsnorm", "layernorm"};
+
+    for (int i = 0; i < 2; i++) {
+        char text[TEXT];
+        replayed r;
+        live l;
+
+        snprintf(
+            text, sizeof text,
+            "model : { preset = \"mini\"; vocab = 512; d_model = 16; n_heads = 4; "
+            "n_layers = 2; max_seq_len = 64; norm = \"%s\"; bias = true; }; " STORIES
+            "record : ( { probe = \"full\"; points = \"*\"; }, "
+            "{ probe = \"norms\"; } );",
+            norms[i]);
+        live_record(&l, text, test_file("r.h5"));
+        judge_again(&r, l.record, NULL);
+        ck_assert_int_eq(live_result(&l, "norm_output")->verdict, TXD_VERDICT_PASS);
+        ck_assert_msg(result_of(&r, "norm_output")->verdict == TXD_VERDICT_PASS, "%s",
+                      result_of(&r, "norm_output")->note);
+        expect_same_numbers(live_result(&l, "norm_output"),
+                            result_of(&r, "norm_output"));
+        finish(&r);
+        live_finish(&l);
+    }
+}
+END_TEST
+
 START_TEST(the_thresholds_of_the_run_hold_unless_rules_win)
 {
     txd_setting *rules;
@@ -273,4 +308,5 @@ TEST_MAIN(a_healthy_recording_gives_what_the_run_gave,
           the_default_record_answers_five_laws,
           the_weights_alone_are_enough_for_the_laws_of_weights,
           a_recording_of_one_layer_is_judged_in_that_layer,
+          norms_of_drawn_weights_are_judged_from_the_statistics_of_the_gains,
           the_thresholds_of_the_run_hold_unless_rules_win)

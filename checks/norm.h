@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The norms of a model: which value each reads by the claimed placement, its gain and
+ * bias, and what its output can be instead. For the files of this folder only.
+ */
+#ifndef TXD_CHECKS_NORM_H
+#define TXD_CHECKS_NORM_H
+
+#include "checks/kept.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One norm, as claimed. gain and bias (width) are NULL where they are not known; a norm
+ * without bias has zeros. */
+typedef struct txd_norm {
+    txd_point out, in;
+    int layer;      /* -1: the final norm */
+    int layer_read; /* whose `in` it reads */
+    size_t width;
+    double eps;
+    bool centred; /* layernorm; else root mean square */
+    double *gain, *bias;
+} txd_norm;
+
+/* All norms of the claimed configuration in order of execution. */
+typedef struct txd_norms {
+    txd_norm *list;
+    size_t count;
+} txd_norms;
+
+txd_status txd_norms_create(txd_norms *out, const txd_config *claimed);
+void txd_norms_destroy(txd_norms *norms);
+/* The norm whose output a point of a layer is; NULL if there is none. */
+txd_norm *txd_norms_find(const txd_norms *norms, txd_point out, int layer);
+/* Keeps a gain or bias that a parameter site offers; others are passed over. */
+txd_status txd_norms_take(txd_norms *norms, const txd_block *block);
+/* True at the parameter sites that txd_norms_take keeps. */
+bool txd_norms_wants(const txd_norms *norms, const txd_site *site);
+
+/* out (width) = the norm of x as claimed, and allowed (width) = how far from it the
+ * same in floating point can be (the bound of the operation, lib/ops/bounds.c). */
+typedef struct txd_roundoffs {
+    double accumulate, store, tiny;
+} txd_roundoffs;
+void txd_norm_expect(double *out, double *allowed, const txd_norm *norm,
+                     const double *x, txd_roundoffs u);
+
+/* What a wrong output may be explained by. */
+typedef struct txd_norm_evidence {
+    const txd_norm *norm;
+    const txd_kept_tokens *tokens;
+    const txd_kept *in, *out;
+    const txd_kept *points; /* (TXD_POINT_COUNT): what else the layer had */
+    double u_store;
+} txd_norm_evidence;
+
+/* The explanation in words ("as if eps were 0.001 instead of 1e-05"), or "". */
+txd_status txd_norm_explain(char *text, size_t bytes, const txd_norm_evidence *e);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
