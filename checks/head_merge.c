@@ -258,7 +258,7 @@ const txd_check txd_check_head_merge = {
     .look_next = "attn.heads and attn.merged of the layer: the transpose, and the copy "
                  "that makes it contiguous",
     .unit = "elements",
-    .faults = (const char *const[]){"head_merge_view", NULL},
+    .faults = (const char *const[]){"head_merge_view", "strides_ignored", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_MERGED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_HEADS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},

@@ -72,12 +72,24 @@ txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight si
 bool txd_sight_changes(const txd_fault_scene *scene, const txd_fault_use *use,
                        txd_sight sight);
 
+/* The rule that every query sees every key. */
+bool txd_sight_everything(const txd_mask_view *mask, size_t query, size_t key,
+                          size_t keys, bool seen);
+/* Idle for faults of hidden keys. */
+const char *txd_fault_idle_unmasked(const txd_fault_scene *scene,
+                                    const txd_fault_use *use);
+/* True if a real query among those that `use` selects sees more than one key. */
+bool txd_fault_sees_several(const txd_fault_scene *scene, const txd_fault_use *use);
+
 /* ---- ways to act ---- */
 
-/* Adds an override of one layer; `self` must live in plan->arena. */
-txd_status txd_plan_override(txd_plan *plan, int layer,
-                             void (*install)(struct txd_layer_ops *ops, void *self),
-                             void *self);
+/* The use's strength becomes norm_eps, or mask.fill, of the selected layers. */
+txd_status txd_plan_norm_eps(txd_plan *plan, const txd_fault_use *use);
+txd_status txd_plan_fill(txd_plan *plan, const txd_fault_use *use);
+
+/* Adds a copy of an override of one layer, after those of its kind (inner or not);
+ * `self` must live in plan->arena. */
+txd_status txd_plan_override(txd_plan *plan, const struct txd_override *override);
 
 /* Adds an edit of parameters; `self` must outlive the plan. */
 txd_status txd_plan_edit(txd_plan *plan,
@@ -87,6 +99,8 @@ txd_status txd_plan_edit(txd_plan *plan,
 /* Adds a tap that edits values; `self` must live in plan->arena. */
 txd_status txd_plan_tap(txd_plan *plan, const txd_tap *tap);
 
+/* Multiplies every element of a parameter. */
+void txd_param_scale(txd_param *param, double factor);
 /* Multiplies every element of a parameter outside of layers by the use's strength. */
 txd_status txd_plan_scale(txd_plan *plan, const txd_fault_use *use, txd_param_id id);
 

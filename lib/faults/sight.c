@@ -85,3 +85,48 @@ bool txd_sight_changes(const txd_fault_scene *scene, const txd_fault_use *use,
             return true;
     return false;
 }
+
+bool txd_sight_everything(const txd_mask_view *mask, size_t query, size_t key,
+                          size_t keys, bool seen)
+{
+    (void)mask;
+    (void)query;
+    (void)key;
+    (void)keys;
+    (void)seen;
+    return true;
+}
+
+const char *txd_fault_idle_unmasked(const txd_fault_scene *scene,
+                                    const txd_fault_use *use)
+{
+    return txd_sight_changes(scene, use, txd_sight_everything)
+               ? NULL
+               : "no real query has a hidden key";
+}
+
+static bool row_sees_several(const txd_mask_view *mask, size_t query, size_t keys)
+{
+    size_t seen = 0;
+
+    for (size_t k = 0; k < keys && seen < 2; k++)
+        seen += txd_mask_hides(mask, query, k) == TXD_SEEN;
+    return seen >= 2;
+}
+
+bool txd_fault_sees_several(const txd_fault_scene *scene, const txd_fault_use *use)
+{
+    const txd_inputs *inputs = scene->inputs;
+    size_t keys = inputs->length;
+
+    for (size_t l = 0; l < scene->claimed->n_layers; l++)
+        for (size_t b = 0; txd_range_has(&use->layers, l) && b < inputs->batch; b++) {
+            txd_mask_view mask = txd_mask_of(&scene->claimed->layers[l], inputs, b);
+
+            for (size_t q = 0; txd_range_has(&use->batch, b) && q < keys; q++)
+                if (mask.key_valid[q] && txd_range_has(&use->queries, q) &&
+                    row_sees_several(&mask, q, keys))
+                    return true;
+        }
+    return false;
+}

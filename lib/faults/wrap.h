@@ -6,9 +6,9 @@
  *     static txd_status add(txd_ctx *ctx, const struct txd_pair_args *args) {...}
  *     static const struct txd_ops mine = {.add = add, .add_back = add_back};
  *
- * and plants it with txd_plan_wrap. A replacement reaches what it replaced by
- * txd_below_add(ctx, args), which may be another fault's, and its own use by
- * txd_wrap_of(&args->at).
+ * and plants it with txd_plan_wrap or txd_plan_replace. A replacement reaches what it
+ * replaced by txd_below_add(ctx, args), which may be another fault's, and its own use
+ * by txd_wrap_of(&args->at).
  */
 #ifndef TXD_FAULTS_WRAP_H
 #define TXD_FAULTS_WRAP_H
@@ -27,9 +27,15 @@ typedef struct txd_wrap {
     struct txd_layer_ops below; /* the layer's table as it was */
 } txd_wrap;
 
-/* Replaces the entries of `mine` in the layers that `use` selects. */
+/* Puts the entries of `mine` around those of the layers that `use` selects: they call
+ * what is below, so that faults add up. */
 txd_status txd_plan_wrap(txd_plan *plan, const txd_fault_use *use,
                          const struct txd_ops *mine, const void *more);
+/* The same for entries that do without what is below (in selected rows): they go under
+ * all that wrap. ERR_INAPPLICABLE where another fault has replaced the same operation:
+ * it would do nothing. */
+txd_status txd_plan_replace(txd_plan *plan, const txd_fault_use *use,
+                            const struct txd_ops *mine);
 
 static inline const txd_wrap *txd_wrap_of(const txd_op_site *at)
 {
@@ -39,6 +45,19 @@ static inline const txd_wrap *txd_wrap_of(const txd_op_site *at)
 /* Whether the batch row and head of a tile are selected; whether its row r is, too. */
 bool txd_wrap_has_tile(const txd_op_site *at);
 bool txd_wrap_has_row(const txd_op_site *at, size_t r);
+
+/* Whether the addition at `at` is one to the residual stream: a the stream, b the
+ * branch. */
+bool txd_wrap_is_residual(const txd_op_site *at);
+
+/* Calls `row` for each selected row of a tile, with arguments that hold that row alone;
+ * for the others, what was replaced. */
+txd_status txd_wrap_softmax(txd_ctx *ctx, const struct txd_softmax_args *args,
+                            txd_status (*row)(txd_ctx *ctx,
+                                              const struct txd_softmax_args *args));
+txd_status txd_wrap_softmax_back(
+    txd_ctx *ctx, const struct txd_softmax_back_args *args,
+    txd_status (*row)(txd_ctx *ctx, const struct txd_softmax_back_args *args));
 
 /* Element i of a value of this backend, and storing one, rounded as it stores. */
 double txd_wrap_get(const txd_op_site *at, const void *values, size_t i);

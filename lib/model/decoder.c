@@ -50,6 +50,7 @@ static txd_status normalise(txd_run *run, int layer, struct txd_norm_args *args,
     args->out = run->own[out];
     args->rows = run->batch * run->length;
     args->width = c->d_model;
+    args->sequence = run->length;
     args->eps = c->layers[layer < 0 ? (int)c->n_layers - 1 : layer].norm_eps;
     args->root_mean_square = c->norm == TXD_NORM_RMS;
     TXD_TRY(ops->ops.norm(&run->ctx, args));
@@ -167,6 +168,15 @@ static txd_status embeddings(txd_run *run)
 
 /* ---- blocks ---- */
 
+/* What the layer before has left, so that a tap which asks for a value before it is
+ * formed (under a fault of order) is not given another layer's. */
+static void forget_values(txd_run *run)
+{
+    for (int p = 0; p < TXD_POINT_COUNT; p++)
+        if (txd_point_per_layer((txd_point)p))
+            run->value[p] = NULL;
+}
+
 static txd_status blocks(txd_run *run)
 {
     const txd_config *c = run->model->config;
@@ -179,6 +189,7 @@ static txd_status blocks(txd_run *run)
         int stop = 0;
 
         memcpy(run->own[TXD_POINT_RESID_PRE], run->value[end], bytes);
+        forget_values(run);
         run->value[TXD_POINT_RESID_PRE] = run->own[TXD_POINT_RESID_PRE];
         TXD_TRY(txd_taps_offer(run, TXD_POINT_RESID_PRE, (int)l));
         TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_SELF));

@@ -23,6 +23,7 @@ struct txd_layer_ops {
  * stores the entry and its `self` in its own state before putting its own. */
 struct txd_override {
     int layer;
+    bool inner; /* installed before those that are not */
     void (*install)(struct txd_layer_ops *ops, void *self);
     void *self;
     struct txd_override *next;

@@ -86,6 +86,7 @@ struct txd_norm_args {
     void *out;
     const void *x, *gain, *bias;
     size_t rows, width;
+    size_t sequence; /* rows of one batch row; divides rows; for replacements */
     double eps;
     bool root_mean_square;
 };
@@ -99,6 +100,7 @@ struct txd_norm_back_args {
     void *d_x, *d_gain, *d_bias;
     const void *d_out, *x, *gain;
     size_t rows, width;
+    size_t sequence;
     double eps;
     bool root_mean_square;
     bool add; /* to d_x */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The catalogue of faults: where each acts and where not, that selectors hold, and that
- * what is out of place is refused with a reason.
+ * The catalogue of faults: what the first of them do, and that selectors hold.
  */
 #include <math.h>
 #include <stdio.h>
@@ -234,83 +233,6 @@ START_TEST(the_claimed_configuration_is_never_touched)
 }
 END_TEST
 
-static void refused(const char *cfg, const char *faults, txd_status status,
-                    const char *says)
-{
-    observed o = {0};
-
-    prepare(&o, cfg, 6);
-    ck_assert_int_eq(observe_faults(&o, faults), status);
-    ck_assert_ptr_null(o.plan);
-    ck_assert_msg(strstr(txd_message(), says) != NULL, "\"%s\" lacks \"%s\"",
-                  txd_message(), says);
-    observe_finish(&o);
-}
-
-START_TEST(what_cannot_act_is_refused_with_the_reason)
-{
-    const txd_status no = TXD_ERR_INAPPLICABLE;
-
-    refused(CFG(""), "faults = ( { name = \"padding_ignored\"; } );", no, "padded");
-    refused(CFG("") " mask : { causal = false; };",
-            "faults = ( { name = \"mask_off_by_one\"; } );", no, "causal");
-    refused(CFG("positions = \"rotary\";"),
-            "faults = ( { name = \"position_too_small\"; } );", no, "learned");
-    refused(CFG("positions = \"none\";"),
-            "faults = ( { name = \"embedding_too_large\"; } );", no, "positions");
-    refused(CFG("positions = \"sinusoidal\";"),
-            "faults = ( { name = \"embedding_too_large\"; } );", no, "learned");
-    refused(CFG("score_scale = 1.0;"), "faults = ( { name = \"scale_missing\"; } );",
-            no, "scale");
-    refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = 3; } );", no,
-            "the last is 2");
-    refused(CFG(""), "faults = ( { name = \"mask_missing\"; heads = \"2,4\"; } );", no,
-            "head 4");
-    refused(CFG(""), "faults = ( { name = \"mask_missing\"; queries = 6; } );", no,
-            "query 6");
-    refused(CFG(""), "faults = ( { name = \"mask_missing\"; batch = 2; } );", no,
-            "batch row 2");
-}
-END_TEST
-
-/* Batch row 1 of `prepare` ends with two tokens of padding. */
-static void idle(const char *cfg, const char *fault, const char *says)
-{
-    char faults[256];
-    observed o = {0};
-
-    prepare(&o, cfg, 6);
-    o.inputs.valid[10] = o.inputs.valid[11] = 0;
-    txd_inputs_count_positions(&o.inputs);
-    snprintf(faults, sizeof faults, "faults = ( { name = %s } );", fault);
-    ck_assert_msg(observe_faults(&o, faults) == TXD_ERR_INAPPLICABLE, "%s acts", fault);
-    ck_assert_msg(strstr(txd_message(), says) != NULL, "\"%s\" lacks \"%s\"",
-                  txd_message(), says);
-    observe_finish(&o);
-}
-
-START_TEST(a_fault_that_changes_nothing_in_what_it_selects_is_refused)
-{
-    const char *mixed = CFG("layers = ( { range = \"1\"; causal = false; "
-                            "score_scale = 1.0; } );");
-    const char *alone = CFG("") " mask : { window = 1; };";
-
-    idle(CFG(""), "\"mask_off_by_one\"; queries = 5;", "next key");
-    idle(CFG(""), "\"mask_missing\"; queries = 5; batch = 0;", "later key");
-    idle(CFG(""), "\"mask_missing\"; queries = \"3:\"; batch = 1;", "later key");
-    idle(alone, "\"mask_missing\";", "later key");
-    idle(mixed, "\"mask_missing\"; layers = 1;", "later key");
-    idle(mixed, "\"scale_missing\"; layers = 1;", "is 1 already");
-    idle(CFG(""), "\"mask_after_softmax\"; queries = 5; batch = 0;", "hidden key");
-    idle(CFG(""), "\"mask_inverted\"; queries = 4; batch = 1;", "padding");
-    idle(CFG(""), "\"fully_masked_row\"; batch = 1;", "padding");
-    idle(CFG(""), "\"padding_ignored\"; batch = 0;", "padding");
-    idle(CFG(""), "\"padding_ignored\"; queries = 5; batch = 1;", "padding");
-    idle(CFG(""), "\"embedding_too_large\"; strength = 1;", "strength of 1");
-    idle(CFG(""), "\"position_too_small\"; strength = 1;", "strength of 1");
-}
-END_TEST
-
 START_TEST(every_query_can_be_masked_fully)
 {
     observed o = {0};
@@ -334,23 +256,6 @@ START_TEST(documents_are_a_mask)
 }
 END_TEST
 
-START_TEST(what_is_written_wrongly_is_refused_with_its_place)
-{
-    const txd_status no = TXD_ERR_CONFIG;
-
-    refused(CFG(""), "faults = ( { name = \"mask_mising\"; } );", no, "mask_missing");
-    refused(CFG(""), "faults = ( { layers = 1; } );", no, "needs a name");
-    refused(CFG(""), "faults = ( { name = \"scale_missing\"; heads = 1; } );", no,
-            "takes no heads");
-    refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = \"x\"; } );", no,
-            "test.cfg:1");
-    refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = -1; } );", no,
-            "test.cfg:1");
-    refused(CFG(""), "faults = ( { name = \"embedding_too_large\"; strength = 0; } );",
-            no, "strength of 0");
-}
-END_TEST
-
 TEST_MAIN(every_fault_says_what_goes_wrong_and_how_it_shows,
           off_by_one_shows_the_next_key_and_no_other,
           selectors_confine_a_fault_to_one_query_of_one_head_of_one_row,
@@ -360,8 +265,5 @@ TEST_MAIN(every_fault_says_what_goes_wrong_and_how_it_shows,
           without_the_output_projection_the_merged_heads_are_the_output,
           padding_ignored_shows_padding_to_real_tokens_on_either_side,
           faults_of_parameters_change_them_and_nothing_else,
-          the_claimed_configuration_is_never_touched,
-          what_cannot_act_is_refused_with_the_reason,
-          a_fault_that_changes_nothing_in_what_it_selects_is_refused,
-          every_query_can_be_masked_fully, documents_are_a_mask,
-          what_is_written_wrongly_is_refused_with_its_place)
+          the_claimed_configuration_is_never_touched, every_query_can_be_masked_fully,
+          documents_are_a_mask)

@@ -1,90 +1,73 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fault: the mask multiplies the weights after the softmax, without normalising again,
- * so that rows sum to what the seen keys happened to get.
+ * so that rows sum to what the seen keys happened to get. The softmax itself takes all
+ * keys.
  */
-#include "faults/fault.h"
+#include <math.h>
 
-#include <string.h>
+#include "faults/wrap.h"
 
-struct state {
-    const txd_config *config;
-    txd_range layers, heads, queries, batch;
-};
-
-static bool sight(const txd_mask_view *mask, size_t query, size_t key, size_t keys,
-                  bool seen)
+static txd_status row(txd_ctx *ctx, const struct txd_softmax_args *args)
 {
-    (void)mask;
-    (void)query;
-    (void)key;
-    (void)keys;
-    (void)seen;
-    return true;
+    size_t query = (size_t)args->at.first_query;
+
+    TXD_TRY(txd_below_softmax(ctx, args));
+    for (size_t j = 0; j < args->keys; j++)
+        if (txd_mask_hides(args->mask, query, args->key_begin + j) != TXD_SEEN)
+            txd_wrap_set(&args->at, args->out, j, 0);
+    return TXD_OK;
 }
 
-static unsigned ask(void *self, const txd_site *site)
+static double seen_gradient(const struct txd_softmax_back_args *args, size_t j)
 {
-    const struct state *state = self;
-    bool here = site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS &&
-                txd_range_has(&state->layers, (size_t)site->layer);
+    size_t query = (size_t)args->at.first_query;
 
-    return here ? TXD_ASK_EDIT : 0;
+    return txd_mask_hides(args->mask, query, args->key_begin + j) == TXD_SEEN
+               ? txd_wrap_get(&args->at, args->d_out, j)
+               : 0;
 }
 
-static void zero_row(txd_block *block, const txd_mask_view *mask, size_t row, size_t q)
+/* With p the full softmax and m the mask, w = m p: d_masked = p (m d_out - sum of m
+ * d_out p), where p of hidden keys, which w no longer holds, is formed again. */
+static txd_status back_row(txd_ctx *ctx, const struct txd_softmax_back_args *args)
 {
-    size_t keys = block->value.dims[3];
+    const txd_op_site *at = &args->at;
+    double mean = 0, sum = 0;
 
-    for (size_t k = 0; k < keys; k++)
-        if (txd_mask_hides(mask, q, k) != TXD_SEEN) {
-            if (block->value.dtype == TXD_F64)
-                ((double *)block->value.data)[row * keys + k] = 0;
-            else
-                ((float *)block->value.data)[row * keys + k] = 0;
-        }
-}
+    if (args->max[0] == -INFINITY)
+        return txd_below_softmax_back(ctx, args);
+    for (size_t j = args->begin; j < args->end; j++) {
+        sum += exp(txd_wrap_get(at, args->masked, j) - args->max[0]);
+        mean += seen_gradient(args, j) * txd_wrap_get(at, args->weights, j);
+    }
+    for (size_t j = 0; j < args->keys; j++) {
+        bool inside = j >= args->begin && j < args->end;
+        double p = exp(txd_wrap_get(at, args->masked, j) - args->max[0]) / sum;
 
-static txd_status edit(void *self, txd_block *block)
-{
-    const struct state *state = self;
-    const size_t *dims = block->value.dims;
-    const txd_layer_config *layer = &state->config->layers[block->site->layer];
-
-    for (size_t b = 0; b < dims[0]; b++) {
-        txd_mask_view mask = txd_mask_of(layer, block->pass->inputs, b);
-
-        for (size_t h = 0; h < dims[1]; h++)
-            for (size_t q = 0; q < dims[2]; q++)
-                if (txd_range_has(&state->batch, b) &&
-                    txd_range_has(&state->heads, h) &&
-                    txd_range_has(&state->queries, q))
-                    zero_row(block, &mask, (b * dims[1] + h) * dims[2] + q, q);
+        txd_wrap_set(at, args->d_masked, j,
+                     inside ? p * (seen_gradient(args, j) - mean) : 0);
     }
     return TXD_OK;
 }
 
-static txd_status plant(txd_plan *plan, const txd_fault_use *use)
+static txd_status softmax(txd_ctx *ctx, const struct txd_softmax_args *args)
 {
-    struct state *state = txd_arena_alloc(plan->arena, 1, sizeof *state);
-    txd_tap tap = {.name = use->name, .ask = ask, .edit = edit};
-
-    if (state == NULL)
-        return TXD_ERR_MEMORY;
-    state->config = &plan->config;
-    state->layers = use->layers;
-    state->heads = use->heads;
-    state->queries = use->queries;
-    state->batch = use->batch;
-    tap.self = state;
-    TXD_TRY(txd_plan_sight(plan, use, sight));
-    return txd_plan_tap(plan, &tap);
+    return txd_wrap_softmax(ctx, args, row);
 }
 
-static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
+static txd_status softmax_back(txd_ctx *ctx, const struct txd_softmax_back_args *args)
 {
-    return txd_sight_changes(scene, use, sight) ? NULL
-                                                : "no real query has a hidden key";
+    return txd_wrap_softmax_back(ctx, args, back_row);
+}
+
+static txd_status plant(txd_plan *plan, const txd_fault_use *use)
+{
+    static const struct txd_ops mine = {.softmax = softmax,
+                                        .softmax_back = softmax_back};
+
+    TXD_TRY(txd_plan_sight(plan, use, txd_sight_everything));
+    return txd_plan_wrap(plan, use, &mine, NULL);
 }
 
 const txd_fault txd_fault_mask_after_softmax = {
@@ -96,6 +79,6 @@ const txd_fault txd_fault_mask_after_softmax = {
                "right: softmax(scores.masked_fill(mask == 0, -inf))",
     .selectors = TXD_FAULT_TILES,
     .inapplicable = txd_fault_needs_mask,
-    .idle = idle,
+    .idle = txd_fault_idle_unmasked,
     .plant = plant,
 };

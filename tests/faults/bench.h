@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One operation of a faulty layer on the bench: its forward entry and its backward
+ * entry over flat vectors of doubles (ref64), so that one can be held against finite
+ * differences of the other.
+ */
+#ifndef TXD_TESTS_BENCH_H
+#define TXD_TESTS_BENCH_H
+
+#include "../model/observe.h"
+#include "model/plan.h"
+
+typedef struct bench bench;
+
+/* An operation: how long its input and output vectors are, and its two entries. */
+typedef struct bench_op {
+    const char *name;
+    size_t inputs, outputs;
+    void (*forward)(bench *b, double *out, const double *in);
+    void (*backward)(bench *b, double *d_in, const double *d_out, const double *in);
+} bench_op;
+
+struct bench {
+    observed o;
+    struct txd_layer_ops layer; /* of ref64, with the faults' replacements */
+    txd_ctx ctx;
+    txd_point point; /* where the operation is called */
+    txd_mask_view mask;
+    int first_query;
+};
+
+/* Layer 1 of a model with the faults planted ("{ name = ... }", or "" for none). */
+void bench_begin(bench *b, const char *faults);
+void bench_end(bench *b);
+
+extern const bench_op bench_norm, bench_rms, bench_add, bench_split, bench_merge,
+    bench_scores, bench_softmax, bench_linear;
+
+/* Largest |finite difference - <backward, v>| over random directions v and random
+ * gradients of the output, in units of the larger of the two. `truth`: the layer whose
+ * forward is differenced; usually `b` itself. */
+double bench_error(bench *b, bench *truth, const bench_op *op);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Two passes and their differences.
+ */
+#include "planted.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "suite.h"
+
+static void must(txd_status status)
+{
+    ck_assert_msg(status == TXD_OK, "%s", txd_message());
+}
+
+static void add_memory(observed *o)
+{
+    const size_t dims[3] = {PLANTED_BATCH, PLANTED_MEMORY, o->config.d_model};
+    size_t rows = dims[0] * dims[1], count = rows * dims[2];
+    float *values = txd_arena_alloc(o->arena, count, sizeof *values);
+
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)txd_rng_normal(txd_rng_key(7, "memory"), i);
+    o->inputs.memory_length = PLANTED_MEMORY;
+    o->inputs.memory = txd_tensor_make(TXD_F32, values, 3, dims);
+    o->inputs.memory_valid = txd_arena_alloc(o->arena, rows, sizeof(int32_t));
+    for (size_t i = 0; i < rows; i++)
+        o->inputs.memory_valid[i] = i + 1 < rows;
+}
+
+void planted_inputs(observed *o)
+{
+    must(observe_random(o, PLANTED_BATCH, PLANTED_LENGTH));
+    o->inputs.valid[PLANTED_LENGTH + 5] = o->inputs.valid[PLANTED_LENGTH + 6] = 0;
+    txd_inputs_count_positions(&o->inputs);
+    if (o->config.cross)
+        add_memory(o);
+}
+
+void planted_run(planted *p, const char *cfg, const char *faults)
+{
+    char text[1024];
+
+    *p = (planted){0};
+    must(observe_cfg(&p->healthy, cfg, "ref64"));
+    planted_inputs(&p->healthy);
+    must(observe_pass(&p->healthy));
+    must(observe_cfg(&p->faulty, cfg, "ref64"));
+    planted_inputs(&p->faulty);
+    snprintf(text, sizeof text, "faults = ( %s );", faults);
+    must(observe_faults(&p->faulty, text));
+    must(observe_pass(&p->faulty));
+}
+
+void planted_finish(planted *p)
+{
+    observe_finish(&p->healthy);
+    observe_finish(&p->faulty);
+}
+
+const struct observed_site *planted_site(observed *o, const char *name)
+{
+    const struct observed_site *site = observe_site(o, name);
+
+    ck_assert_msg(site != NULL, "%s was not offered", name);
+    return site;
+}
+
+static bool differs(const struct observed_site *a, const struct observed_site *b,
+                    size_t i)
+{
+    return isnan(a->values[i]) ? !isnan(b->values[i]) : a->values[i] != b->values[i];
+}
+
+size_t planted_differences(planted *p, const char *name)
+{
+    const struct observed_site *a = planted_site(&p->healthy, name);
+    const struct observed_site *b = planted_site(&p->faulty, name);
+    size_t count = 0;
+
+    ck_assert_uint_eq(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        count += differs(a, b, i);
+    return count;
+}
+
+size_t planted_differences_along(planted *p, const char *name, const size_t dims[4],
+                                 int axis, size_t kept, bool at_kept)
+{
+    const struct observed_site *a = planted_site(&p->healthy, name);
+    const struct observed_site *b = planted_site(&p->faulty, name);
+    size_t step = 1, count = 0;
+
+    for (int d = 3; d > axis; d--)
+        step *= dims[d];
+    ck_assert_uint_eq(a->count, dims[0] * dims[1] * dims[2] * dims[3]);
+    for (size_t i = 0; i < a->count; i++)
+        if ((i / step % dims[axis] == kept) == at_kept)
+            count += differs(a, b, i);
+    return count;
+}
+
+size_t planted_differences_below(planted *p, const char *prefix)
+{
+    size_t count = 0, sites = 0;
+
+    for (size_t i = 0; i < p->healthy.sites; i++)
+        if (strncmp(p->healthy.site[i].name, prefix, strlen(prefix)) == 0) {
+            count += planted_differences(p, p->healthy.site[i].name);
+            sites++;
+        }
+    ck_assert_msg(sites > 0, "nothing begins with %s", prefix);
+    return count;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What each fault does to the values, from its own sentence: against what follows from
+ * the healthy values, or against a healthy model of another configuration.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "planted.h"
+#include "suite.h"
+
+enum { B = PLANTED_BATCH, T = PLANTED_LENGTH, H = 4, D = 24, E = D / H };
+
+static void must(txd_status status)
+{
+    ck_assert_msg(status == TXD_OK, "%s", txd_message());
+}
+
+/* The faulty run has the numbers of a healthy one with other keys in `model`. */
+static void expect_same_as(const char *faults, const char *keys)
+{
+    char cfg[512];
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), faults);
+    observe_finish(&p.healthy);
+    snprintf(cfg, sizeof cfg,
+             "model : { preset = \"gpt2\"; vocab = 17; d_model = 24; n_heads = 4; "
+             "n_layers = 3; d_ff = 40; max_seq_len = 32; %s };",
+             keys);
+    must(observe_cfg(&p.healthy, cfg, "ref64"));
+    planted_inputs(&p.healthy);
+    must(observe_pass(&p.healthy));
+    ck_assert_uint_eq(p.healthy.sites, p.faulty.sites);
+    ck_assert_uint_eq(planted_differences_below(&p, ""), 0);
+    planted_finish(&p);
+}
+
+START_TEST(faults_of_the_configuration_are_models_of_that_configuration)
+{
+    expect_same_as("{ name = \"post_ln\"; }",
+                   "norm_placement = \"post\"; final_norm = true;");
+    expect_same_as("{ name = \"norm_eps_tiny\"; layers = 1; }",
+                   "layers = ( { range = \"1\"; norm_eps = 1e-12; } );");
+    expect_same_as("{ name = \"norm_eps_huge\"; strength = 0.5; }", "norm_eps = 0.5;");
+    expect_same_as("{ name = \"mask_fill_finite\"; layers = 2; }",
+                   "layers = ( { range = \"2\"; fill = -1e9; } );");
+    expect_same_as("{ name = \"mask_fill_too_weak\"; layers = 0; strength = -3; }",
+                   "layers = ( { range = \"0\"; fill = -3.0; } );");
+}
+END_TEST
+
+START_TEST(a_weak_fill_leaves_hidden_keys_their_weight)
+{
+    const double *weights;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"mask_fill_too_weak\"; }");
+    weights = planted_site(&p.faulty, "layers.0.attn.weights")->values;
+    ck_assert_double_gt(weights[T - 1], 0); /* query 0, the last key */
+    ck_assert_double_lt(weights[T - 1], 1e-3);
+    planted_finish(&p);
+}
+END_TEST
+
+/* Padding in a document of its own sees nothing. */
+START_TEST(a_finite_fill_makes_an_empty_row_uniform)
+{
+    observed o = {0};
+
+    must(observe_cfg(&o, PLANTED_MODEL(""), "ref64"));
+    must(observe_random(&o, 1, T));
+    o.inputs.valid[0] = 0;
+    o.inputs.document[0] = 1;
+    txd_inputs_count_positions(&o.inputs);
+    must(observe_faults(&o, "faults = ( { name = \"mask_fill_finite\"; } );"));
+    must(observe_pass(&o));
+    for (size_t k = 0; k < T; k++)
+        ck_assert(txd_close(planted_site(&o, "layers.0.attn.weights")->values[k],
+                            1.0 / T, 1e-15));
+    observe_finish(&o);
+}
+END_TEST
+
+/* Of norm1.out at layer 1, per lane over the real and the padded tokens of a row. */
+START_TEST(norms_over_tokens_centre_each_lane_of_each_sequence)
+{
+    const double *out;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"norm_axis_tokens\"; layers = 1; }");
+    out = planted_site(&p.faulty, "layers.1.norm1.out")->values;
+    for (size_t b = 0; b < B; b++)
+        for (size_t d = 0; d < D; d++) {
+            double sum = 0, squares = 0;
+
+            for (size_t t = 0; t < T; t++) {
+                sum += out[(b * T + t) * D + d];
+                squares += pow(out[(b * T + t) * D + d], 2);
+            }
+            ck_assert(txd_close(sum, 0, 1e-10));
+            ck_assert_double_gt(squares, 0.5 * T); /* 1 but for eps */
+            ck_assert_double_lt(squares, T);
+        }
+    planted_finish(&p);
+}
+END_TEST
+
+/* Storage of (b, t, h, e), healthy values being (b, h, t, e). */
+static double projected(const double *split, size_t b, size_t flat)
+{
+    size_t t = flat / D, h = flat % D / E, e = flat % E;
+
+    return split[((b * H + h) * T + t) * E + e];
+}
+
+START_TEST(a_split_without_transpose_keeps_memory_as_it_is)
+{
+    static const char *const names[] = {"layers.1.attn.q_proj", "layers.1.attn.k_proj",
+                                        "layers.1.attn.v"};
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"head_split_view\"; layers = 1; }");
+    for (int i = 0; i < 3; i++) {
+        const double *right = planted_site(&p.healthy, names[i])->values;
+        const double *wrong = planted_site(&p.faulty, names[i])->values;
+
+        for (size_t b = 0; b < B; b++)
+            for (size_t flat = 0; flat < (size_t)T * D; flat++)
+                ck_assert_double_eq(wrong[b * T * D + flat], projected(right, b, flat));
+    }
+    planted_finish(&p);
+}
+END_TEST
+
+START_TEST(a_merge_without_transpose_keeps_memory_as_it_is)
+{
+    const struct observed_site *heads, *merged;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"head_merge_view\"; layers = 1; }");
+    heads = planted_site(&p.faulty, "layers.1.attn.heads");
+    merged = planted_site(&p.faulty, "layers.1.attn.merged");
+    ck_assert_mem_eq(heads->values, merged->values, heads->count * sizeof(double));
+    ck_assert_uint_eq(planted_differences(&p, "layers.1.attn.heads"), 0);
+    ck_assert_uint_gt(planted_differences(&p, "layers.1.attn.merged"), 0);
+    planted_finish(&p);
+}
+END_TEST
+
+/* The right merged value is the memory; the wrong one is what a transpose makes of it.
+ */
+START_TEST(ignored_strides_transpose_what_is_transposed_already)
+{
+    const double *right, *wrong;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"strides_ignored\"; layers = 1; }");
+    right = planted_site(&p.healthy, "layers.1.attn.merged")->values;
+    wrong = planted_site(&p.faulty, "layers.1.attn.merged")->values;
+    for (size_t b = 0; b < B; b++)
+        for (size_t t = 0; t < T; t++)
+            for (size_t h = 0; h < H; h++)
+                for (size_t f = 0; f < E; f++)
+                    ck_assert_double_eq(wrong[b * T * D + (t * H + h) * E + f],
+                                        right[b * T * D + (h * T + t) * E + f]);
+    planted_finish(&p);
+}
+END_TEST
+
+START_TEST(one_projection_gives_keys_and_values_the_queries_of_their_group)
+{
+    static const char *const layouts[] = {
+        PLANTED_MODEL("n_kv_heads = 2; positions = \"rotary\"; qkv = "
+                      "\"separate\";") "weights : { init = ( { params = "
+                                       "\"*\"; scheme = \"normal\"; }, "
+                                       "{ params = \"*.bias\"; scheme = "
+                                       "\"normal\"; } ); };",
+        PLANTED_MODEL("n_kv_heads = 2;") "weights : { init = ( { params = "
+                                         "\"*\"; scheme = \"normal\"; }, "
+                                         "{ params = \"*.bias\"; scheme = "
+                                         "\"normal\"; } ); };"};
+    const size_t head = (size_t)T * E;
+
+    for (int layout = 0; layout < 2; layout++) {
+        const double *q, *k, *v;
+        planted p;
+
+        planted_run(&p, layouts[layout], "{ name = \"shared_qkv\"; layers = 2; }");
+        q = planted_site(&p.faulty, "layers.2.attn.q_proj")->values;
+        k = planted_site(&p.faulty, "layers.2.attn.k_proj")->values;
+        v = planted_site(&p.faulty, "layers.2.attn.v")->values;
+        for (size_t b = 0; b < B; b++)
+            for (size_t g = 0; g < 2; g++) {
+                const double *own = q + (b * H + 2 * g) * head;
+
+                ck_assert_mem_eq(k + (b * 2 + g) * head, own, head * sizeof *k);
+                ck_assert_mem_eq(v + (b * 2 + g) * head, own, head * sizeof *v);
+            }
+        ck_assert_uint_eq(planted_differences(&p, "layers.2.attn.q_proj"), 0);
+        planted_finish(&p);
+    }
+}
+END_TEST
+
+START_TEST(identical_heads_draw_one_picture_with_values_of_their_own)
+{
+    const double *weights;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL("n_kv_heads = 2;"),
+                "{ name = \"heads_identical\"; layers = 1; }");
+    weights = planted_site(&p.faulty, "layers.1.attn.weights")->values;
+    for (size_t i = 0; i < (size_t)B * H * T * T; i++) {
+        size_t first = i / (H * T * T) * H * T * T + i % (T * T);
+
+        ck_assert_double_eq(weights[i], weights[first]);
+    }
+    ck_assert_uint_eq(planted_differences(&p, "layers.1.attn.v"), 0);
+    planted_finish(&p);
+}
+END_TEST
+
+START_TEST(a_large_init_multiplies_the_four_matrices_of_attention)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } params[] = {{"layers.1.attn.qkv.weight", 8}, {"layers.1.attn.o.weight", 8},
+                  {"layers.1.attn.qkv.bias", 1},   {"layers.1.mlp.up.weight", 1},
+                  {"layers.0.attn.qkv.weight", 1}, {"embed.tok.weight", 1}};
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""),
+                "{ name = \"init_too_large\"; layers = 1; strength = 8; }");
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
+        const txd_param *right = txd_params_find(p.healthy.params, params[i].name);
+        const txd_param *wrong = txd_params_find(p.faulty.params, params[i].name);
+
+        for (size_t e = 0; e < txd_tensor_count(&right->value); e++)
+            ck_assert_double_eq(txd_tensor_get(&wrong->value, e),
+                                params[i].factor * txd_tensor_get(&right->value, e));
+    }
+    planted_finish(&p);
+}
+END_TEST
+
+static bool has_bits(double value, double unit)
+{
+    int exponent;
+    double mantissa = frexp(value, &exponent);
+
+    return !isfinite(value) || rint(mantissa * unit) == mantissa * unit;
+}
+
+START_TEST(bfloat16_shows_in_digits_and_in_sums)
+{
+    const double *weights;
+    double worst = 0;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"softmax_bf16\"; }");
+    weights = planted_site(&p.faulty, "layers.0.attn.weights")->values;
+    for (size_t row = 0; row < (size_t)B * H * T; row++) {
+        double sum = 0;
+
+        for (size_t k = 0; k < T; k++) {
+            ck_assert(has_bits(weights[row * T + k], 0x1p8));
+            sum += weights[row * T + k];
+        }
+        worst = fmax(worst, fabs(sum - 1));
+    }
+    ck_assert_double_gt(worst, 1e-3);
+    ck_assert_double_lt(worst, 3e-2);
+    planted_finish(&p);
+}
+END_TEST
+
+/* 300 keys of the same score: 256 + 1 is 256 in 8 bits. */
+START_TEST(a_sum_in_bfloat16_stands_still_at_256)
+{
+    observed o = {0};
+    const double *last;
+
+    must(observe_cfg(
+        &o,
+        "model : { preset = \"mini\"; vocab = 17; d_model = 8; n_heads = 2; "
+        "n_layers = 1; max_seq_len = 300; }; weights : { init = ( { "
+        "params = \"*\"; scheme = \"constant\"; value = 0.0; } ); };",
+        "ref64"));
+    must(observe_random(&o, 1, 300));
+    must(observe_faults(&o, "faults = ( { name = \"softmax_bf16\"; } );"));
+    must(observe_pass(&o));
+    last = planted_site(&o, "layers.0.attn.weights")->values + (size_t)299 * 300;
+    ck_assert_double_eq(last[0], 1.0 / 256);
+    ck_assert_double_eq(last[299], 1.0 / 256);
+    observe_finish(&o);
+}
+END_TEST
+
+START_TEST(float16_scores_have_11_bits_and_end_at_65504)
+{
+    const double *scores;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"fp16_scores\"; }");
+    scores = planted_site(&p.faulty, "layers.0.attn.scores")->values;
+    for (size_t i = 0; i < (size_t)B * H * T * T; i++)
+        ck_assert(fabs(scores[i]) < 0x1p-14 || has_bits(scores[i], 0x1p11));
+    planted_finish(&p);
+    planted_run(&p, PLANTED_MODEL("score_scale = 1e9;"), "{ name = \"fp16_scores\"; }");
+    scores = planted_site(&p.faulty, "layers.0.attn.scores")->values;
+    ck_assert(isinf(scores[0]));
+    ck_assert(isfinite(planted_site(&p.healthy, "layers.0.attn.scores")->values[0]));
+    planted_finish(&p);
+}
+END_TEST
+
+START_TEST(causal_cross_attention_sees_as_many_rows_as_tokens)
+{
+    const double *weights;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL("cross = true;"), "{ name = \"cross_causal\"; }");
+    weights = planted_site(&p.faulty, "layers.0.cross.weights")->values;
+    for (size_t q = 0; q < T; q++)
+        for (size_t k = 0; k < PLANTED_MEMORY; k++)
+            ck_assert_int_eq(weights[q * PLANTED_MEMORY + k] > 0, k <= q);
+    ck_assert_uint_eq(planted_differences_below(&p, "layers.0.attn."), 0);
+    planted_finish(&p);
+}
+END_TEST
+
+START_TEST(the_loss_compares_with_the_token_after_next)
+{
+    const double *losses, *logits;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"labels_shifted_twice\"; }");
+    losses = planted_site(&p.faulty, "loss.token")->values;
+    logits = planted_site(&p.healthy, "logits")->values;
+    for (size_t t = 0; t < T; t++) {
+        double sum = 0, expected = NAN;
+
+        for (size_t v = 0; v < 17; v++)
+            sum += exp(logits[t * 17 + v]);
+        if (t + 2 < T)
+            expected =
+                log(sum) - logits[t * 17 + (size_t)p.faulty.inputs.tokens[t + 2]];
+        ck_assert_int_eq(isnan(losses[t]), isnan(expected));
+        ck_assert(isnan(expected) || txd_close(losses[t], expected, 1e-12));
+    }
+    planted_finish(&p);
+}
+END_TEST
+
+TEST_MAIN(faults_of_the_configuration_are_models_of_that_configuration,
+          a_weak_fill_leaves_hidden_keys_their_weight,
+          a_finite_fill_makes_an_empty_row_uniform,
+          norms_over_tokens_centre_each_lane_of_each_sequence,
+          a_split_without_transpose_keeps_memory_as_it_is,
+          a_merge_without_transpose_keeps_memory_as_it_is,
+          ignored_strides_transpose_what_is_transposed_already,
+          one_projection_gives_keys_and_values_the_queries_of_their_group,
+          identical_heads_draw_one_picture_with_values_of_their_own,
+          a_large_init_multiplies_the_four_matrices_of_attention,
+          bfloat16_shows_in_digits_and_in_sums, a_sum_in_bfloat16_stands_still_at_256,
+          float16_scores_have_11_bits_and_end_at_65504,
+          causal_cross_attention_sees_as_many_rows_as_tokens,
+          the_loss_compares_with_the_token_after_next)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every fault of the catalogue has in common: it changes the layer, head, query
+ * and batch row that it is told to, and nothing else; and what acts on gradients leaves
+ * the forward pass as it is.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "planted.h"
+#include "suite.h"
+
+#define CROSS PLANTED_MODEL("cross = true;")
+
+static bool is_backward(const char *fault)
+{
+    return txd_glob_list("grad_zeroed,softmax_jacobian_wrong", fault);
+}
+
+static bool takes(const txd_fault *fault, unsigned selector)
+{
+    return (txd_fault_selectors(fault) & selector) != 0;
+}
+
+START_TEST(a_fault_of_a_layer_changes_it_and_none_before_it)
+{
+    for (size_t f = 0; txd_fault_at(f); f++)
+        for (int layer = 0; layer < 3; layer++) {
+            const char *name = txd_fault_name(txd_fault_at(f));
+            char use[128], prefix[32];
+            size_t here = 0;
+            planted p;
+
+            if (!takes(txd_fault_at(f), TXD_FAULT_LAYERS))
+                continue;
+            snprintf(use, sizeof use, "{ name = \"%s\"; layers = %d; }", name, layer);
+            planted_run(&p, CROSS, use);
+            ck_assert_uint_eq(planted_differences_below(&p, "embed."), 0);
+            for (int l = 0; l <= layer; l++) {
+                snprintf(prefix, sizeof prefix, "layers.%d.", l);
+                here = planted_differences_below(&p, prefix);
+                if (l < layer || is_backward(name))
+                    ck_assert_msg(here == 0, "%s of layer %d: %zu at layer %d", name,
+                                  layer, here, l);
+            }
+            if (!is_backward(name))
+                ck_assert_msg(here > 0, "%s of layer %d does nothing", name, layer);
+            planted_finish(&p);
+        }
+}
+END_TEST
+
+/* Planted at layer 0 along one axis (b, h, q) of scores, masked and weights. */
+static void expect_confined(const char *name, const char *selector, int axis)
+{
+    static const char *const points[] = {"scores", "masked", "weights"};
+    const bool cross = strcmp(name, "cross_causal") == 0;
+    const size_t dims[4] = {PLANTED_BATCH, 4, PLANTED_LENGTH,
+                            cross ? PLANTED_MEMORY : PLANTED_LENGTH};
+    size_t changed = 0, chosen = axis == 0 ? 1 : 2;
+    /* Of batch row 1, the last query is padding. */
+    const bool last = strcmp(name, "fully_masked_row") == 0 && axis == 0;
+    char use[128], site[64];
+    planted p;
+
+    snprintf(use, sizeof use, "{ name = \"%s\"; layers = 0; %s = %zu; %s }", name,
+             selector, chosen, last ? "queries = 2;" : "");
+    planted_run(&p, CROSS, use);
+    for (int i = 0; i < 3; i++) {
+        snprintf(site, sizeof site, "layers.0.%s.%s", cross ? "cross" : "attn",
+                 points[i]);
+        ck_assert_msg(planted_differences_along(&p, site, dims, axis, chosen, false) ==
+                          0,
+                      "%s with %s changes others at %s", name, selector, site);
+        changed += planted_differences_along(&p, site, dims, axis, chosen, true);
+    }
+    ck_assert_msg((changed > 0) != is_backward(name), "%s with %s: %zu", name, selector,
+                  changed);
+    planted_finish(&p);
+}
+
+START_TEST(a_fault_of_a_head_a_query_or_a_batch_row_changes_no_other)
+{
+    for (size_t f = 0; txd_fault_at(f); f++) {
+        const char *name = txd_fault_name(txd_fault_at(f));
+
+        if (takes(txd_fault_at(f), TXD_FAULT_HEADS))
+            expect_confined(name, "heads", 1);
+        if (takes(txd_fault_at(f), TXD_FAULT_QUERIES))
+            expect_confined(name, "queries", 2);
+        if (takes(txd_fault_at(f), TXD_FAULT_LAYERS) &&
+            takes(txd_fault_at(f), TXD_FAULT_BATCH))
+            expect_confined(name, "batch", 0);
+    }
+}
+END_TEST
+
+START_TEST(labels_of_a_batch_row_are_its_own)
+{
+    const size_t dims[4] = {PLANTED_BATCH, PLANTED_LENGTH, 1, 1};
+    planted p;
+
+    planted_run(&p, CROSS, "{ name = \"labels_shifted_twice\"; batch = 1; }");
+    ck_assert_uint_eq(planted_differences_below(&p, "layers."), 0);
+    ck_assert_uint_eq(planted_differences(&p, "logits"), 0);
+    ck_assert_uint_eq(planted_differences_along(&p, "loss.token", dims, 0, 1, false),
+                      0);
+    ck_assert_uint_gt(planted_differences_along(&p, "loss.token", dims, 0, 1, true), 0);
+    planted_finish(&p);
+}
+END_TEST
+
+/* Two uses of one fault at the same layer add up. */
+START_TEST(a_fault_may_be_used_twice)
+{
+    const size_t dims[4] = {PLANTED_BATCH, 4, PLANTED_LENGTH, PLANTED_LENGTH};
+    planted p;
+
+    planted_run(&p, CROSS,
+                "{ name = \"softmax_bf16\"; layers = 0; heads = 1; }, "
+                "{ name = \"softmax_bf16\"; layers = 0; heads = 3; }");
+    for (size_t h = 0; h < 4; h++)
+        ck_assert_int_eq(planted_differences_along(&p, "layers.0.attn.weights", dims, 1,
+                                                   h, true) > 0,
+                         h % 2 == 1);
+    planted_finish(&p);
+}
+END_TEST
+
+TEST_MAIN(a_fault_of_a_layer_changes_it_and_none_before_it,
+          a_fault_of_a_head_a_query_or_a_batch_row_changes_no_other,
+          labels_of_a_batch_row_are_its_own, a_fault_may_be_used_twice)
