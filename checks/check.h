@@ -56,8 +56,7 @@ typedef struct txd_check_context {
     const txd_config *claimed;
     const txd_setting *settings; /* its own group of `checks`; NULL = defaults */
     const txd_setting *rules;    /* its group of a rules file, which wins; or NULL */
-    txd_dtype dtype;
-    double u_store, u_accumulate;
+    txd_dtype format;            /* of stored values: txd_roundoff_of_format */
     bool is_drawn; /* the parameters are known to be drawn: nothing is trained yet */
     const txd_setting *weights; /* the group `weights`, by which they were; NULL = the
                                    default rules. Only valid in create. */

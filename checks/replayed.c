@@ -35,15 +35,14 @@ static txd_status judge(txd_checks **out, const txd_trace *recording,
                         txd_replay *replay, txd_checks_setup *s)
 {
     const char *config = txd_trace_meta(recording, "config");
-    const char *dtype = txd_trace_meta(recording, "dtype");
     const char *weights = txd_trace_meta(recording, "weights");
-    txd_check_context context = {.claimed = txd_replay_config(replay)};
+    txd_check_context context = {.claimed = txd_replay_config(replay),
+                                 .format = txd_replay_format(replay)};
     txd_setting *recorded = NULL;
     txd_arena *arena;
     txd_status status;
 
     context.is_drawn = weights && strcmp(weights, "drawn") == 0;
-    context.dtype = dtype && strcmp(dtype, "float64") == 0 ? TXD_F64 : TXD_F32;
     TXD_TRY(txd_arena_create(&arena));
     status = config ? txd_cfg_parse(&recorded, arena, "the recorded config", config)
                     : TXD_OK;

@@ -6,7 +6,8 @@
  * (2^-53: this law's own sum, in double). With post-norm placement the MLP's residual
  * is the normalised stream, norm1.out.
  *
- * Where in + branch is not finite itself, `finite` speaks, not this law.
+ * Where in + branch is not finite itself, or larger than any number of the format,
+ * `finite` speaks, not this law.
  */
 #include "checks/law.h"
 
@@ -99,8 +100,9 @@ static void add_element(tally *t, double in, double branch, double out,
     double unit = block->pass->u_store + 0x1p-53;
     double d = out - in, e = out - branch;
     double measured = fabs(out - sum), allowed = unit * fabs(sum);
+    double largest = block->pass->largest;
 
-    if (!isfinite(sum)) {
+    if (!isfinite(sum) || (isinf(out) && fabs(sum) + allowed > largest)) {
         t->inherited++;
         return;
     }
@@ -281,7 +283,8 @@ static txd_status finish(void *self, txd_result *result)
     }
     if (inherited > 0)
         snprintf(result->note, sizeof result->note,
-                 "%" PRIu64 " sums of operands that are not finite were not judged",
+                 "%" PRIu64 " sums that are not finite, or larger than any number of "
+                 "the format, were not judged",
                  inherited);
     else if (s->lacks_operand)
         snprintf(result->note, sizeof result->note,

@@ -5,11 +5,12 @@
  * The bound. A row of n keys is e_j / S with e_j > 0, where the sum S of n terms is
  * accumulated in roundoff u_a: computed S = S (1 + t), |t| <= gamma_{n-1}(u_a). Each
  * weight is a quotient (one rounding u_a) that is stored (one rounding u_s). So each is
- * e_j/S times (1 + d), |d| <= gamma_{n+1}(u_a) + u_s to first order, and as all e_j/S
- * are positive and sum to 1, so is the relative error of their sum. This law's own sum
- * is in double, and rounded to the dtype once more: u_s. Together |sum - 1| <=
- * gamma_{n+2}(u_a) + 2 u_s + gamma_n(2^-53). An error of exp itself cancels: numerator
- * and denominator hold the same e_j.
+ * e_j/S times (1 + d), and as all e_j/S are positive and sum to 1, the largest |d|
+ * bounds the relative error of their sum, too. A softmax that stores every step rounds
+ * S as well: s = 2 roundings u_s instead of 1. A weight that underflows loses at most
+ * `tiny`. This law's own sum is in double, and rounded once more: u_a. Together
+ * |sum - 1| <= gamma_{n+2}(u_a) + gamma_s(u_s) + n tiny + gamma_n(2^-53). An error of
+ * exp itself cancels: numerator and denominator hold the same e_j.
  */
 #include "checks/law.h"
 
@@ -42,9 +43,11 @@ static unsigned ask(void *self, const txd_site *site)
     return TXD_ASK_ROWS;
 }
 
-static double allowed_for(const state *s, const txd_pass *pass, double keys)
+static double allowed_for(const state *s, const txd_pass *pass, int layer, double keys)
 {
-    double bound = txd_law_gamma(keys + 2, pass->u_accumulate) + 2 * pass->u_store +
+    bool stepwise = s->claimed->layers[layer].softmax == TXD_SOFTMAX_SAME;
+    double bound = txd_law_gamma(keys + 2, pass->u_accumulate) +
+                   txd_law_gamma(stepwise ? 2 : 1, pass->u_store) + keys * pass->tiny +
                    txd_law_gamma(keys, 0x1p-53);
 
     return bound > s->atol ? bound : s->atol;
@@ -95,7 +98,8 @@ static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
     layer_worst *worst = &s->layers[block->site->layer];
     double sum = row->column[TXD_ROW_SUM];
     double expected = expected_sum(s, block->site->layer, row->column);
-    double allowed = allowed_for(s, block->pass, row->column[TXD_ROW_SEEN]);
+    double keys = row->column[TXD_ROW_SEEN];
+    double allowed = allowed_for(s, block->pass, block->site->layer, keys);
     double measured = fabs(sum - expected);
 
     if (isnan(expected))
@@ -211,8 +215,10 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 const txd_check txd_check_row_sum = {
     .name = "row_sum",
     .law = "the attention weights of every query sum to 1",
-    .formula = "|sum_j w[q,j] - 1| <= max(atol, gamma_{n+2}(u_acc) + 2 u_store + "
-               "gamma_n(2^-53)), n = keys that the query sees",
+    .formula =
+        "|sum_j w[q,j] - 1| <= max(atol, gamma_{n+2}(u_acc) + gamma_s(u_store) + "
+        "n tiny + gamma_n(2^-53)), n = keys that the query sees, s = 1, or 2 with "
+        "precision.softmax = \"same\"",
     .causes = "a mask that is applied after the softmax (the sum is then what the mask "
               "left); a softmax over the wrong axis; a row whose keys are all hidden; "
               "weights recorded after dropout",

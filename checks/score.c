@@ -68,7 +68,7 @@ static product dot(const txd_tensor *q, size_t q_row, const txd_tensor *k, size_
 typedef struct job {
     const txd_block *block;
     txd_tensor q, k;
-    double scale, relative, store, tiny;
+    double scale, relative, store, tiny, largest;
 } job;
 
 static txd_status prepare(job *out, const txd_block *block)
@@ -84,19 +84,23 @@ static txd_status prepare(job *out, const txd_block *block)
     out->relative =
         (txd_law_gamma(e + 3, pass->u_accumulate) + txd_law_gamma(e + 1, 0x1p-53)) *
         fabs(out->scale);
-    out->store = 2 * pass->u_store * fabs(out->scale);
-    out->tiny = (e + 1) * (pass->u_store < 0x1p-40 ? 0x1p-1074 : 0x1p-149);
+    out->store = pass->u_store;
+    out->tiny = pass->tiny + e * (pass->u_accumulate < 0x1p-40 ? 0x1p-1074 : 0x1p-149);
+    out->largest = pass->largest;
     return TXD_OK;
 }
 
-/* A NaN beside a finite q.k was not computed, or `finite` names it. */
+/* A NaN beside a finite q.k was not computed, or `finite` names it, as it does an
+ * infinity where the score is larger than any number of the format. */
 static void judge_cell(txd_score_tally *t, const job *j, product p, double score,
                        const txd_law_place *at)
 {
     double expected = j->scale * p.sum, measured = fabs(score - expected);
-    double allowed = j->relative * p.size + j->store * fabs(p.sum) + j->tiny;
+    double sum = j->relative * p.size; /* before it is stored */
+    double allowed = sum + j->store * (fabs(expected) + sum) + j->tiny;
 
-    if (!isfinite(p.sum) || isnan(score))
+    if (!isfinite(p.sum) || isnan(score) ||
+        (isinf(score) && fabs(expected) + allowed > j->largest))
         return;
     t->broken += !txd_within(measured, allowed);
     t->rr += p.sum * p.sum;

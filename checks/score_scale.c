@@ -4,8 +4,8 @@
  * mask shows. With e the head width, u_a and u_s the roundoffs of accumulation and
  * storage, r = q.k taken here in double from the q and k that the scores read, and
  * |q|.|k| the sum of the absolute products:
- *   |s - scale r| <= (gamma_{e+3}(u_a) + gamma_{e+1}(2^-53)) |scale| |q|.|k|
- *                    + 2 u_s |scale r| + (e + 1) tiny
+ *   |s - scale r| <= E + u_s (|scale r| + E) + (e + 1) tiny,
+ *   E = (gamma_{e+3}(u_a) + gamma_{e+1}(2^-53)) |scale| |q|.|k|
  * (products and sums of e terms, the scale as one rounding wherever it is applied, one
  * rounding to store, and underflow). The slope of scores on q.k then says which scale
  * was used instead.
@@ -186,9 +186,10 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 const txd_check txd_check_score_scale = {
     .name = "score_scale",
     .law = "attention scores are the claimed scale times q.k, one slope per head",
-    .formula = "|s - scale q.k| <= (gamma_{e+3}(u_acc) + gamma_{e+1}(2^-53)) |scale| "
-               "|q|.|k| + 2 u_store |scale q.k|, e = head width; the slope of s on q.k "
-               "names the scale that was used",
+    .formula =
+        "|s - scale q.k| <= E + u_store (|scale q.k| + E), E = (gamma_{e+3}(u_acc) "
+        "+ gamma_{e+1}(2^-53)) |scale| |q|.|k|, e = head width; the slope of s on "
+        "q.k names the scale that was used",
     .causes =
         "1/sqrt(head_dim) forgotten, applied twice, or taken of d_model or of the "
         "number of heads; a scale folded into q as well as into the scores; a "

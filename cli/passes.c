@@ -12,20 +12,11 @@
 #include "cli/memory.h"
 #include "cli/progress.h"
 
-/* Half a unit in the last place of 1: what one rounding can change. */
-static double roundoff(txd_dtype dtype)
-{
-    return dtype == TXD_F64 ? 0x1p-53 : 0x1p-24;
-}
-
 static txd_status create_checks(txd_passes *passes, const txd_check_select *select)
 {
     const txd_session *session = passes->session;
-    double unit = roundoff(txd_backend_dtype(session->backend));
     txd_check_context context = {.claimed = &session->claimed,
-                                 .dtype = txd_backend_dtype(session->backend),
-                                 .u_store = unit,
-                                 .u_accumulate = unit,
+                                 .format = txd_backend_format(session->backend),
                                  .is_drawn = !session->checkpoint,
                                  .run = &passes->run};
 

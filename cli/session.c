@@ -174,7 +174,7 @@ txd_probe_context txd_session_context(const txd_session *session)
                                .order = session->order,
                                .stops = session->stops,
                                .params = session->params,
-                               .dtype = txd_backend_dtype(session->backend),
+                               .dtype = txd_backend_format(session->backend),
                                .batch = session->batch,
                                .length = session->length,
                                .memory = session->memory,

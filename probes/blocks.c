@@ -44,6 +44,11 @@ void txd_block_read(double *out, const txd_block *block, size_t first, size_t co
                 count);
 }
 
+txd_dtype txd_probe_real(const txd_probe_context *context)
+{
+    return context->dtype == TXD_F64 ? TXD_F64 : TXD_F32;
+}
+
 void txd_probe_grow(txd_dataset_spec *spec, const txd_probe_context *context, int axis,
                     size_t longest)
 {
@@ -54,7 +59,7 @@ void txd_probe_grow(txd_dataset_spec *spec, const txd_probe_context *context, in
 
 size_t txd_probe_left_out(const txd_dataset_spec *spec, size_t selected, size_t all)
 {
-    double bytes = (double)spec->steps * (double)txd_dtype_bytes(spec->dtype);
+    double bytes = (double)spec->steps * (double)txd_recording_element(spec->dtype);
 
     if (all == 0)
         return 0;

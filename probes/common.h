@@ -111,6 +111,10 @@ bool txd_block_is_valid(const txd_block *block, size_t batch, size_t token);
 /* Elements first to first + count - 1 of the block's own value as doubles. */
 void txd_block_read(double *out, const txd_block *block, size_t first, size_t count);
 
+/* The dtype of what is measured of values: never one of 16 bits, which would round it
+ * once more. */
+txd_dtype txd_probe_real(const txd_probe_context *context);
+
 /* Makes an axis of a dataset grow with the data, to at most `longest`. In a dry run
  * (no recording) it has that length at once. */
 void txd_probe_grow(txd_dataset_spec *spec, const txd_probe_context *context, int axis,

@@ -51,7 +51,7 @@ static size_t hidden_bytes(const txd_probe_context *context,
             count += is_hidden(layer, query, key);
         }
     }
-    return count * rows * columns * txd_dtype_bytes(context->dtype);
+    return count * rows * columns * txd_recording_element(context->dtype);
 }
 
 bool txd_full_wants(const txd_probe_frame *frame, const txd_site *site, size_t head)

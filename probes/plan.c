@@ -56,7 +56,7 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
     pad(out, begin, 40);
     txd_text_add(out, list->probe);
     pad(out, begin, 51);
-    txd_text_add(out, txd_dtype_name(spec->dtype));
+    txd_text_add(out, txd_recording_dtype(spec->dtype));
     pad(out, begin, 60);
     txd_text_addf(out, "%14zu  ", bytes);
     add_shape(out, spec);

@@ -38,7 +38,7 @@ static txd_status make(size_t *number, const pooled *state, const char *path)
         .axes = "slbhij",
         .point = "attn.weights",
         .unit = "1",
-        .dtype = context->dtype,
+        .dtype = txd_probe_real(context),
         .per_step = true,
         .rank = 5,
         .dims = {config->n_layers, context->batch, config->n_heads, side, side},

@@ -28,7 +28,7 @@ typedef struct txd_probe_context {
     const txd_stop *order; /* the stops of a pass in order of execution */
     size_t stops;
     const txd_params *params; /* names and shapes; NULL when they are not recorded */
-    txd_dtype dtype;
+    txd_dtype dtype; /* of values as they are stored: TXD_F16 and TXD_BF16, too */
     size_t batch, length, memory, steps; /* the longest over all steps */
     txd_recording *recording; /* NULL in a dry run, where `listing` is told instead */
     const struct txd_probe_listing *listing;

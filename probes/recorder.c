@@ -45,7 +45,7 @@ static txd_status write_meta(txd_recording *recording, const txd_recorder_info *
         {"backend", info->backend},
         {"simd", info->simd},
         {"blas", info->blas},
-        {"dtype", txd_dtype_name(context->dtype)},
+        {"dtype", txd_recording_dtype(context->dtype)},
     };
     txd_text record;
     txd_status status;

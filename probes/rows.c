@@ -35,7 +35,7 @@ static txd_status make(rows *state, txd_row column)
         .axes = "slbhq",
         .point = "attn.weights",
         .unit = info->unit,
-        .dtype = info->is_key ? TXD_I32 : context->dtype,
+        .dtype = info->is_key ? TXD_I32 : txd_probe_real(context),
         .per_step = true,
         .rank = 4,
         .dims = {config->n_layers, context->batch, config->n_heads, context->length},

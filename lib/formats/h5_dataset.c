@@ -103,7 +103,7 @@ static txd_status describe(txd_h5_writer *writer, const txd_h5_dataset *dataset,
                            hid_t id, size_t part)
 {
     const txd_dataset_spec *spec = &dataset->spec;
-    const char *dtype = spec->dtype == TXD_BF16 ? "bf16" : txd_dtype_name(spec->dtype);
+    const char *dtype = txd_recording_dtype(spec->dtype);
 
     TXD_TRY(txd_h5_put_text(writer, id, "axes", spec->axes));
     TXD_TRY(txd_h5_put_text(writer, id, "point", spec->point));

@@ -39,9 +39,6 @@ txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec);
 #define TXD_H5_CACHE_BUDGET ((size_t)32 << 20)
 size_t txd_h5_cache_bytes(const txd_h5_plan *plan);
 
-/* Bytes of an element of the file ("bf16" is stored as float32). */
-size_t txd_h5_stored_bytes(txd_dtype dtype);
-
 /* --- writing --- */
 
 typedef struct txd_h5_writer txd_h5_writer;

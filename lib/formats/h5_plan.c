@@ -12,11 +12,6 @@
 /* Chunks up to this size may hold several steps: each flush writes them again. */
 #define SMALL_CHUNK_BYTES 65536
 
-size_t txd_h5_stored_bytes(txd_dtype dtype)
-{
-    return dtype == TXD_BF16 ? 4 : txd_dtype_bytes(dtype);
-}
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -100,7 +95,7 @@ txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec)
     txd_h5_plan plan = {.rank = spec->rank + first, .chunked = spec->per_step};
 
     TXD_TRY(check_spec(spec, plan.rank));
-    plan.bytes = txd_h5_stored_bytes(spec->dtype);
+    plan.bytes = txd_recording_element(spec->dtype);
     plan.limit[0] = plan.chunk[0] = 1;
     for (int axis = first; axis < plan.rank; axis++) {
         size_t now = spec->dims[axis - first], limit = spec->chunk_limit[axis - first];

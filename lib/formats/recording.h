@@ -16,6 +16,13 @@ extern "C" {
 
 typedef struct txd_recording txd_recording;
 
+/* What recordings call a dtype: "bf16" for TXD_BF16, else its name. And the format that
+ * a root attribute `dtype` names ("bfloat16" too); TXD_F32 for NULL and other names. */
+const char *txd_recording_dtype(txd_dtype dtype);
+txd_dtype txd_recording_format(const char *name);
+/* Bytes that an element takes in the file. */
+size_t txd_recording_element(txd_dtype dtype);
+
 /* Creates PATH.part with the root attributes txdiag_schema = 1, producer, created and
  * complete = 0. An existing PATH stays until the clean close; if it exists and is no
  * txdiag recording, ERR_IO unless `force`. The caller owns *out. */

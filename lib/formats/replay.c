@@ -56,6 +56,11 @@ size_t txd_replay_steps(const txd_replay *replay)
     return replay->steps;
 }
 
+txd_dtype txd_replay_format(const txd_replay *replay)
+{
+    return replay->format;
+}
+
 size_t txd_replay_stop_of(const txd_replay *replay, txd_point point, int layer)
 {
     size_t layers = replay->config.n_layers + 1;

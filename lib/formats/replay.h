@@ -24,6 +24,8 @@ void txd_replay_destroy(txd_replay *replay); /* NULL is allowed */
 
 const txd_config *txd_replay_config(const txd_replay *replay);
 size_t txd_replay_steps(const txd_replay *replay);
+/* To which the recorded pass rounded what it stored. */
+txd_dtype txd_replay_format(const txd_replay *replay);
 
 /* The TXD_ASK_* bits that the recording can answer at a point of a layer (-1 for
  * points that are not per layer), or for parameters. */

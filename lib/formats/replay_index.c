@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/cfg.h"
+#include "formats/recording.h"
 #include "formats/replay_internal.h"
 
 /* Tokens of a step: what a file says is allocated, so that it must not say more. */
@@ -30,7 +31,7 @@ static txd_status read_config(txd_replay *replay)
     if (status != TXD_OK)
         return txd_fail(status == TXD_ERR_MEMORY ? status : TXD_ERR_FORMAT, "%s",
                         txd_message());
-    replay->dtype = dtype && strcmp(dtype, "float64") == 0 ? TXD_F64 : TXD_F32;
+    replay->format = txd_recording_format(dtype);
     return TXD_OK;
 }
 

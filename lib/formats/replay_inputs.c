@@ -5,8 +5,6 @@
  */
 #include "formats/replay_internal.h"
 
-#include <math.h>
-
 static txd_status read_length(const txd_replay *replay, size_t *out, size_t step)
 {
     const size_t one = 1;
@@ -39,7 +37,6 @@ static txd_status read_part(const txd_replay *replay, int32_t *out, size_t entry
 txd_status txd_feed_inputs(txd_feed *feed, int step)
 {
     const txd_replay *replay = feed->replay;
-    bool wide = replay->dtype == TXD_F64;
     txd_inputs *inputs = &feed->inputs;
     size_t at = (size_t)step, length, cells;
     uint8_t *padded;
@@ -58,11 +55,7 @@ txd_status txd_feed_inputs(txd_feed *feed, int step)
     padded = feed->padded.data;
     for (size_t i = 0; i < cells; i++)
         padded[i] = inputs->valid[i] == 0;
-    feed->pass = (txd_pass){.claimed = &replay->config,
-                            .inputs = inputs,
-                            .dtype = replay->dtype,
-                            .u_store = wide ? ldexp(1, -53) : ldexp(1, -24),
-                            .u_accumulate = wide ? ldexp(1, -53) : ldexp(1, -24),
-                            .step = step};
+    feed->pass = (txd_pass){.claimed = &replay->config, .inputs = inputs, .step = step};
+    txd_pass_set_format(&feed->pass, replay->format);
     return TXD_OK;
 }

@@ -39,7 +39,7 @@ struct txd_replay {
     size_t param_count;
     size_t tokens, positions, valid, document, lengths; /* entries */
     size_t steps, batch, length, memory; /* memory: rows of it, 0 without */
-    txd_dtype dtype;
+    txd_dtype format;                    /* of stored values */
     txd_replay_use *uses; /* NULL: everything in the file was recorded everywhere */
     size_t use_count;
 };

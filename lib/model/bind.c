@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Binding a model: every parameter converted once into one memory of the backend. A
- * fused QKV matrix is three row ranges of one parameter, so the decoder sees q, k and v
- * alike however they are stored.
+ * Binding a model: every parameter converted once into one memory of the backend, and
+ * rounded to its format: once, from whatever the master copy is. A fused QKV matrix is
+ * three row ranges of one parameter, so the decoder sees q, k and v alike however they
+ * are stored.
  */
 #include <string.h>
 
@@ -21,6 +22,28 @@ static size_t aligned(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+/* `count` elements in the format of the backend. */
+static void store(void *to, const txd_backend *backend, const txd_tensor *from,
+                  size_t count)
+{
+    enum { PIECE = 1024 };
+    size_t wide = txd_dtype_bytes(backend->dtype),
+           narrow = txd_dtype_bytes(from->dtype);
+    uint16_t piece[PIECE];
+
+    if (backend->format == backend->dtype) {
+        txd_convert(to, backend->dtype, from->data, from->dtype, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+
+        txd_convert(piece, backend->format, (const char *)from->data + i * narrow,
+                    from->dtype, n);
+        txd_convert((char *)to + i * wide, backend->dtype, piece, backend->format, n);
+    }
+}
+
 /* Reserves space for a parameter and fills it; NULL if the model has none such. */
 static const char *place(struct binder *binder, txd_param_id id, int layer)
 {
@@ -36,7 +59,7 @@ static const char *place(struct binder *binder, txd_param_id id, int layer)
     if (binder->next == NULL)
         return NULL;
     here = binder->next;
-    txd_convert(here, dtype, param->value.data, param->value.dtype, count);
+    store(here, binder->model->backend, &param->value, count);
     binder->next += aligned(count * txd_dtype_bytes(dtype));
     return here;
 }

@@ -106,9 +106,7 @@ static txd_status fill_run(txd_run *run)
         run->options.threads > 0 ? run->options.threads : txd_threads_available();
     run->wave = (size_t)run->ctx.threads * WAVE_PER_THREAD;
     run->pass.claimed = run->options.claimed;
-    run->pass.dtype = backend->dtype;
-    run->pass.u_store = backend->u_store;
-    run->pass.u_accumulate = backend->u_accumulate;
+    txd_pass_set_format(&run->pass, backend->format);
     run->loss = NAN;
     run->pass.loss_scale = 1;
     TXD_TRY(join_taps(run));

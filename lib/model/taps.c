@@ -17,6 +17,17 @@ static txd_point tiled(const struct txd_tile *tile, int which)
     return txd_point_in(tile->kind, points[which]);
 }
 
+void txd_pass_set_format(txd_pass *pass, txd_dtype format)
+{
+    txd_roundoff u = txd_roundoff_of_format(format);
+
+    pass->dtype = format == TXD_F64 ? TXD_F64 : TXD_F32;
+    pass->u_store = u.store;
+    pass->u_accumulate = u.accumulate;
+    pass->tiny = u.tiny;
+    pass->largest = u.largest;
+}
+
 /* What `earlier` may look into: whole values, or one tile. */
 struct source {
     const txd_run *run;
@@ -170,14 +181,30 @@ static void set_whole(txd_block *block, const txd_tensor *value)
 
 /* ---- whole values ---- */
 
+/* What was edited is stored: rounded to the format of the backend. */
+static txd_status store_edited(txd_run *run, const txd_tensor *value)
+{
+    const txd_backend *backend = run->model->backend;
+    struct txd_scale_args same = {.out = value->data,
+                                  .x = value->data,
+                                  .factor = 1,
+                                  .count = txd_tensor_count(value)};
+
+    if (backend->format == backend->dtype || value->dtype != backend->dtype)
+        return TXD_OK;
+    return backend->ops.scale(&run->ctx, &same);
+}
+
 static txd_status edit_all(txd_run *run, int stop, txd_block *block)
 {
+    if (!(run->wishes[stop].all & TXD_ASK_EDIT))
+        return TXD_OK;
     for (size_t t = 0; t < run->tap_count; t++)
         if (run->wishes[stop].of_tap[t] & TXD_ASK_EDIT) {
             block->tap = run->taps[t];
             TXD_TRY(run->taps[t]->edit(run->taps[t]->self, block));
         }
-    return TXD_OK;
+    return store_edited(run, &block->value);
 }
 
 /* Reduces and merges at once: for blocks that no worker made. */

@@ -62,12 +62,18 @@ typedef struct txd_site {
 /* What holds for a whole pass and outlives every block of it. */
 typedef struct txd_pass {
     const txd_config *claimed;
-    const txd_inputs *inputs;     /* of this step, as given (before edits) */
-    txd_dtype dtype;              /* of the backend's values: TXD_F64 or TXD_F32 */
-    double u_store, u_accumulate; /* the backend's roundoffs */
+    const txd_inputs *inputs; /* of this step, as given (before edits) */
+    txd_dtype dtype;          /* of values in memory: TXD_F64 or TXD_F32 */
+    /* Roundoffs of storage and accumulation, the smallest and the largest positive
+     * number that can be stored: those of the backend's format. */
+    double u_store, u_accumulate, tiny, largest;
     double loss_scale; /* by which gradients of values are multiplied; 1 = as is */
     int step;
 } txd_pass;
+
+/* Sets what follows from the format of stored values (TXD_F64, TXD_F32, TXD_BF16,
+ * TXD_F16): dtype to largest. */
+void txd_pass_set_format(txd_pass *pass, txd_dtype format);
 
 typedef struct txd_block txd_block;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bounds, each beside its reasoning. Rounding a parameter of the operation (eps,
- * scale) to the storage type counts as one roundoff more.
+ * scale) counts as one roundoff more. Storing is a rounding of its own only where the
+ * format is narrower than what sums are accumulated in; else it counts one too many.
  */
 #include "ops/bounds.h"
 
@@ -9,24 +10,19 @@
 
 #include "ops/bounds_internal.h"
 
-txd_roundoff txd_roundoff_of(const txd_backend *backend)
-{
-    double tiny = backend->dtype == TXD_F64 ? 0x1p-1074 : 0x1p-149;
-    txd_roundoff u = {backend->u_accumulate, backend->u_store, tiny};
-
-    return u;
-}
-
 double txd_gamma(double n, double u)
 {
     return n * u >= 1 ? (double)INFINITY : n * u / (1 - n * u);
 }
 
+double txd_stored_bound(double error, double out, txd_roundoff u)
+{
+    return error + u.store * (fabs(out) + error) + u.tiny;
+}
+
 double txd_product_bound(double n, double size, double c, txd_roundoff u)
 {
-    double sum = txd_gamma(n, u.accumulate) * size;
-
-    return sum + u.store * (fabs(c) + sum) + (n + 1) * u.tiny;
+    return txd_stored_bound(txd_gamma(n, u.accumulate) * size + n * u.lost, c, u);
 }
 
 void txd_bound_linear(double *allowed, const struct txd_linear_args *a, txd_roundoff u)
@@ -99,10 +95,11 @@ static void norm_row_bound(double *allowed, const struct txd_norm_args *a, size_
         delta = gamma * (size + largest);
     for (size_t i = 0; i < a->width; i++) {
         double shift = bias == NULL ? 0 : bias[i], core = fabs(y[i] - shift);
+        double error = fabs(gain[i]) * delta / sd + core * (gamma + delta / sd) +
+                       8 * u.accumulate * (core + fabs(shift)) +
+                       u.lost * (4 + 4 * fabs(gain[i]) / sd);
 
-        allowed[i] = fabs(gain[i]) * delta / sd + core * (gamma + delta / sd) +
-                     8 * u.store * (core + fabs(shift)) +
-                     u.tiny * (4 + 4 * fabs(gain[i]) / sd);
+        allowed[i] = txd_stored_bound(error, y[i], u);
     }
 }
 
@@ -120,16 +117,18 @@ void txd_bound_activate(double *allowed, const struct txd_activate_args *a,
     const double *x = a->x, *out = a->out;
 
     for (size_t i = 0; i < a->count; i++)
-        allowed[i] =
-            (TXD_LIBM + 8) * u.store * (fabs(x[i]) + fabs(out[i])) + 4 * u.tiny;
+        allowed[i] = txd_stored_bound(
+            (TXD_LIBM + 8) * u.accumulate * (fabs(x[i]) + fabs(out[i])) + 4 * u.lost,
+            out[i], u);
 }
 
+/* As if rounded once: ops/emulated.c. */
 void txd_bound_pair(double *allowed, const struct txd_pair_args *a, txd_roundoff u)
 {
     const double *out = a->out;
 
     for (size_t i = 0; i < a->count; i++)
-        allowed[i] = u.store * fabs(out[i]) + u.tiny;
+        allowed[i] = txd_stored_bound(0, out[i], u);
 }
 
 void txd_bound_scale(double *allowed, const struct txd_scale_args *a, txd_roundoff u)
@@ -137,13 +136,17 @@ void txd_bound_scale(double *allowed, const struct txd_scale_args *a, txd_roundo
     const double *out = a->out;
 
     for (size_t i = 0; i < a->count; i++)
-        allowed[i] = 3 * u.store * fabs(out[i]) + u.tiny;
+        allowed[i] =
+            txd_stored_bound(2 * u.accumulate * fabs(out[i]) + u.lost, out[i], u);
 }
 
-static double rotate_pair_bound(const double *x, size_t first, size_t second,
-                                txd_roundoff u)
+static void rotate_pair(double *allowed, const double *x, const double *out,
+                        const size_t lanes[2], txd_roundoff u)
 {
-    return 4 * u.store * (fabs(x[first]) + fabs(x[second])) + 4 * u.tiny;
+    double error = 4 * u.accumulate * (fabs(x[lanes[0]]) + fabs(x[lanes[1]]));
+
+    for (int i = 0; i < 2; i++)
+        allowed[lanes[i]] = txd_stored_bound(error + 4 * u.lost, out[lanes[i]], u);
 }
 
 void txd_bound_rotate(double *allowed, const struct txd_rotate_args *a, txd_roundoff u)
@@ -152,35 +155,54 @@ void txd_bound_rotate(double *allowed, const struct txd_rotate_args *a, txd_roun
 
     for (size_t r = 0; r < rows; r++) {
         const double *x = (const double *)a->x + r * a->width;
+        const double *out = (const double *)a->out + r * a->width;
         double *row = allowed + r * a->width;
 
         for (size_t i = 0; i < a->width; i++)
             row[i] = 0;
         for (size_t i = 0; i < half; i++) {
-            size_t first = a->adjacent ? 2 * i : i;
-            size_t second = a->adjacent ? 2 * i + 1 : i + half;
+            const size_t lanes[2] = {a->adjacent ? 2 * i : i,
+                                     a->adjacent ? 2 * i + 1 : i + half};
 
-            row[first] = row[second] = rotate_pair_bound(x, first, second, u);
+            rotate_pair(row, x, out, lanes, u);
         }
     }
 }
 
+/* Taken in double, then rounded to what is accumulated in, then stored. */
 void txd_bound_sinusoid(double *allowed, const struct txd_sinusoid_args *a,
                         txd_roundoff u)
 {
     const double *out = a->out;
+    double first = u.store > u.accumulate ? u.accumulate : 0;
 
     for (size_t i = 0; i < a->rows * a->width; i++)
-        allowed[i] = u.store * fabs(out[i]) + u.tiny;
+        allowed[i] = txd_stored_bound(first * fabs(out[i]), out[i], u);
 }
 
 /* s - max is off by one roundoff of its size, which exp turns into a relative error of
- * that amount; the sum of n such terms, itself off by gamma_n, divides. */
+ * that amount; the sum of n such terms, itself off by gamma_n, divides. Where every
+ * step is stored the roundoffs are those of storage, one more for the difference, exp
+ * and sum each: too large for a first-order bound. */
+static double softmax_relative(const struct txd_softmax_args *a, double spread,
+                               txd_roundoff u)
+{
+    double n = (double)(a->end - a->begin);
+    double sum = txd_gamma(n + 2 * TXD_LIBM + 2, u.accumulate), step;
+
+    if (!a->same || u.store <= u.accumulate)
+        return sum + 2 * u.accumulate * (spread + 1);
+    step = exp((u.store + u.accumulate) * spread) * (1 + u.store);
+    return step * step * (1 + u.store) / (1 - u.store) * (1 + sum) - 1;
+}
+
+/* An exp, or its difference, that underflows loses up to `tiny` beside a sum of at
+ * least 1. */
 void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
                        txd_roundoff u)
 {
     const double *out = a->out, *masked = a->masked;
-    double n = (double)(a->end - a->begin);
+    double n = (double)(a->end - a->begin), lost = a->same ? u.tiny : u.lost;
 
     for (size_t r = 0; r < a->rows; r++) {
         double spread = 0, relative;
@@ -191,11 +213,13 @@ void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
             if (below < 104) /* beyond, exp is 0 in float32 */
                 spread = fmax(spread, below);
         }
-        relative =
-            txd_gamma(n + 2 * TXD_LIBM + 2, u.accumulate) + 2 * u.store * (spread + 1);
-        for (size_t j = 0; j < a->keys; j++)
+        relative = softmax_relative(a, spread, u);
+        for (size_t j = 0; j < a->keys; j++) {
+            double w = out[r * a->stride + j];
+
             allowed[r * a->stride + j] =
-                relative * fabs(out[r * a->stride + j]) + n * u.tiny + 2 * u.tiny;
+                txd_stored_bound(relative * fabs(w) + (n + 2) * lost, w, u);
+        }
     }
 }
 
@@ -207,12 +231,12 @@ void txd_bound_loss(double *allowed, const struct txd_loss_args *a, txd_roundoff
 
     for (size_t r = 0; r < a->rows; r++) {
         const double *logits = (const double *)a->logits + r * a->vocab;
-        double largest = 0;
+        double largest = 0, error;
 
         for (size_t j = 0; j < a->vocab; j++)
             largest = fmax(largest, fabs(logits[j]));
-        allowed[r] = txd_gamma((double)a->vocab + TXD_LIBM, u.accumulate) +
-                     u.store * (8 * largest + TXD_LIBM * fabs(out[r]) + TXD_LIBM) +
-                     u.tiny;
+        error = txd_gamma((double)a->vocab + TXD_LIBM, u.accumulate) +
+                u.accumulate * (8 * largest + TXD_LIBM * fabs(out[r]) + TXD_LIBM);
+        allowed[r] = txd_stored_bound(error, out[r], u);
     }
 }

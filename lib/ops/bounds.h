@@ -14,15 +14,6 @@
 extern "C" {
 #endif
 
-/* Unit roundoffs of accumulation and of storage; the smallest subnormal (what an
- * underflow can lose). */
-typedef struct txd_roundoff {
-    double accumulate, store, tiny;
-} txd_roundoff;
-
-/* Of a backend. */
-txd_roundoff txd_roundoff_of(const txd_backend *backend);
-
 /* gamma_n(u) = n u / (1 - n u); infinite from n u >= 1 on, where no bound holds. */
 double txd_gamma(double n, double u);
 

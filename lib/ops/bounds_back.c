@@ -36,12 +36,6 @@ static void finish(double *allowed, struct sums s, txd_roundoff u)
     }
 }
 
-/* An error before the result `out` is stored, and that of storing it. */
-static double stored(double error, double out, txd_roundoff u)
-{
-    return error + u.store * (fabs(out) + error) + u.tiny;
-}
-
 /* Rows that share an id are added one by one; ids that no row has are not touched. */
 void txd_bound_embed_back(double *d_table, const struct txd_embed_back_args *a,
                           txd_roundoff u)
@@ -151,11 +145,11 @@ static void norm_x_bound(double *allowed, const struct txd_norm_back_args *a, si
         y = normal_of(&error, &t, i);
         size = g + level + y * along;
         error = gamma * level + error * along + y * along_error +
-                (t.relative + 5 * u.accumulate) * size + (n + 4) * u.tiny;
+                (t.relative + 5 * u.accumulate) * size + (n + 4) * u.lost;
         error /= t.sd;
         if (a->add)
             error += u.accumulate * (fabs(d_x[i]) + size / t.sd);
-        allowed[i] = stored(error, d_x[i], u);
+        allowed[i] = txd_stored_bound(error, d_x[i], u);
     }
 }
 
@@ -183,7 +177,7 @@ static void norm_params_bound(double *d_gain, double *d_bias,
 
         for (size_t i = 0; i < a->width; i++) {
             (void)normal_of(&error, &t, i);
-            d_gain[i] += fabs(t.d_out[i]) * (error + u.tiny);
+            d_gain[i] += fabs(t.d_out[i]) * (error + u.lost) * (1 + u.store);
         }
     }
 }
@@ -206,8 +200,8 @@ void txd_bound_activate_back(double *d_x, const struct txd_activate_back_args *a
     const double *d_out = a->d_out, *out = a->d_x;
 
     for (size_t i = 0; i < a->count; i++)
-        d_x[i] = stored(((TXD_LIBM + 10) * u.accumulate + 16 * u.tiny) * fabs(d_out[i]),
-                        out[i], u);
+        d_x[i] = txd_stored_bound(
+            ((TXD_LIBM + 10) * u.accumulate + 16 * u.lost) * fabs(d_out[i]), out[i], u);
 }
 
 void txd_bound_multiply_back(double *d_a, double *d_b,
@@ -216,9 +210,9 @@ void txd_bound_multiply_back(double *d_a, double *d_b,
     const double *of_a = a->d_a, *of_b = a->d_b;
 
     for (size_t i = 0; d_a != NULL && i < a->count; i++)
-        d_a[i] = stored(0, of_a[i], u);
+        d_a[i] = txd_stored_bound(0, of_a[i], u);
     for (size_t i = 0; d_b != NULL && i < a->count; i++)
-        d_b[i] = stored(0, of_b[i], u);
+        d_b[i] = txd_stored_bound(0, of_b[i], u);
 }
 
 /* Scaling costs two roundoffs of each term, or of each sum. An underflow of scale d_out
@@ -227,7 +221,7 @@ void txd_bound_scores_back(double *d_q, double *d_k,
                            const struct txd_scores_back_args *a, txd_roundoff u)
 {
     const double *d_out = a->d_out, *q = a->q, *k = a->k;
-    double lost = u.tiny / u.accumulate;
+    double lost = u.lost / u.accumulate;
 
     clear(d_q, a->rows * a->width);
     clear(d_k, a->keys * a->width);
@@ -290,9 +284,9 @@ void txd_bound_softmax_back(double *d_masked, const struct txd_softmax_back_args
             bool empty = isinf(a->max[r]) && a->max[r] < 0;
             bool inside = j >= a->begin && j < a->end && !empty;
             double error = gamma * fabs(w[at]) * (fabs(d_out[at]) + size) +
-                           n * u.tiny * fabs(w[at]);
+                           n * u.lost * fabs(w[at]);
 
-            d_masked[at] = inside ? stored(error, out[at], u) : 0;
+            d_masked[at] = inside ? txd_stored_bound(error, out[at], u) : 0;
         }
     }
 }
@@ -322,9 +316,9 @@ void txd_bound_loss_back(double *d_logits, const struct txd_loss_back_args *a,
             double relative = gamma + 2 * u.accumulate * (spread + 1);
             size_t at = r * a->vocab + j;
             double error =
-                fabs(d_out[r]) * (relative * p + 2 * u.accumulate * one + 4 * u.tiny);
+                fabs(d_out[r]) * (relative * p + 2 * u.accumulate * one + 4 * u.lost);
 
-            d_logits[at] = a->targets[r] < 0 ? 0 : stored(error, out[at], u);
+            d_logits[at] = a->targets[r] < 0 ? 0 : txd_stored_bound(error, out[at], u);
         }
     }
 }

@@ -80,8 +80,7 @@ struct txd_backend {
     const char *name, *sentence, *simd;
     txd_dtype dtype;  /* in memory: TXD_F64 or TXD_F32 */
     txd_dtype format; /* to which stored values are rounded: dtype, TXD_BF16, TXD_F16 */
-    double u_accumulate, u_store; /* roundoffs of accumulation and storage */
-    struct txd_ops ops;           /* always full */
+    struct txd_ops ops; /* always full */
     /* Memory where the operations run; alloc gives 64-byte aligned zeros, NULL with a
      * message when there is none. */
     void *(*alloc)(size_t bytes);

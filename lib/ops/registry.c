@@ -3,11 +3,13 @@
  * The backends. Each table begins as the reference and is overridden entry by entry, so
  * that no entry can be missing. Host memory is the only memory here.
  */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "ops/cpu.h"
+#include "ops/emulated.h"
 #include "ops/ref.h"
 #include "ops/registry.h"
 
@@ -60,8 +62,6 @@ static const txd_backend ref64 = {
     .simd = "portable",
     .dtype = TXD_F64,
     .format = TXD_F64,
-    .u_accumulate = 0x1p-53,
-    .u_store = 0x1p-53,
     .ops = {TXD_OPS(TXD_REF64_ENTRY)},
     HOST_MEMORY,
     .blas = no_blas,
@@ -73,8 +73,6 @@ static const txd_backend ref32 = {
     .simd = "portable",
     .dtype = TXD_F32,
     .format = TXD_F32,
-    .u_accumulate = 0x1p-24,
-    .u_store = 0x1p-24,
     .ops = {TXD_OPS(TXD_REF32_ENTRY)},
     HOST_MEMORY,
     .blas = no_blas,
@@ -94,15 +92,33 @@ static const txd_backend cpu32 = {
     .simd = "portable",
     .dtype = TXD_F32,
     .format = TXD_F32,
-    .u_accumulate = 0x1p-24,
-    .u_store = 0x1p-24,
     .ops = {TXD_OPS(TXD_REF32_ENTRY) TXD_OPS_CPU32},
     HOST_MEMORY,
     .blas = txd_cpu_blas,
     .prepare = txd_cpu_prepare,
 };
 
-static const txd_backend *const backends[] = {&cpu32, &ref64, &ref32};
+#define EMULATED                                                                       \
+    .simd = "portable", .dtype = TXD_F32, HOST_MEMORY, .blas = txd_cpu_blas,           \
+    .prepare = txd_cpu_prepare
+
+static const txd_backend bf16 = {
+    .name = "bf16",
+    .sentence = "cpu32 with every stored value rounded to bfloat16 (8 bits)",
+    .format = TXD_BF16,
+    .ops = {TXD_OPS(TXD_BF16_ENTRY)},
+    EMULATED,
+};
+
+static const txd_backend fp16 = {
+    .name = "fp16",
+    .sentence = "cpu32 with every stored value rounded to float16 (11 bits, to 65504)",
+    .format = TXD_F16,
+    .ops = {TXD_OPS(TXD_FP16_ENTRY)},
+    EMULATED,
+};
+
+static const txd_backend *const backends[] = {&cpu32, &ref64, &ref32, &bf16, &fp16};
 
 #define BACKENDS (sizeof backends / sizeof backends[0])
 
@@ -142,6 +158,30 @@ const char *txd_backend_sentence(const txd_backend *backend)
 txd_dtype txd_backend_dtype(const txd_backend *backend)
 {
     return backend->dtype;
+}
+
+txd_dtype txd_backend_format(const txd_backend *backend)
+{
+    return backend->format;
+}
+
+txd_roundoff txd_roundoff_of_format(txd_dtype format)
+{
+    switch (format) {
+    case TXD_F64:
+        return (txd_roundoff){0x1p-53, 0x1p-53, 0x1p-1074, 0x1p-1074, DBL_MAX};
+    case TXD_BF16:
+        return (txd_roundoff){0x1p-24, 0x1p-8, 0x1p-149, 0x1p-133, 0x1.fep127};
+    case TXD_F16:
+        return (txd_roundoff){0x1p-24, 0x1p-11, 0x1p-149, 0x1p-24, 65504};
+    default:
+        return (txd_roundoff){0x1p-24, 0x1p-24, 0x1p-149, 0x1p-149, (double)FLT_MAX};
+    }
+}
+
+txd_roundoff txd_roundoff_of(const txd_backend *backend)
+{
+    return txd_roundoff_of_format(backend->format);
 }
 
 const char *txd_backend_simd(const txd_backend *backend)

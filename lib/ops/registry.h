@@ -13,13 +13,30 @@ extern "C" {
 
 typedef struct txd_backend txd_backend;
 
-/* Backends by name ("ref64", "ref32", "cpu32"); ERR_MISSING naming those that exist. */
+/* Backends by name ("ref64", "ref32", "cpu32", "bf16", "fp16"); ERR_MISSING naming
+ * those that exist. */
 txd_status txd_backend_find(const txd_backend **out, const char *name);
 /* The i-th backend, NULL past the end. */
 const txd_backend *txd_backend_at(size_t i);
 const char *txd_backend_name(const txd_backend *backend);
 const char *txd_backend_sentence(const txd_backend *backend);
+/* Of values in memory; and to which stored values are rounded: TXD_BF16 and TXD_F16
+ * values are TXD_F32 in memory. */
 txd_dtype txd_backend_dtype(const txd_backend *backend);
+txd_dtype txd_backend_format(const txd_backend *backend);
+/* What arithmetic loses: unit roundoffs of accumulation and of storage; what an
+ * underflow can lose in accumulation, and in storage (the smallest subnormals); the
+ * largest number that can be stored. */
+typedef struct txd_roundoff {
+    double accumulate, store, lost, tiny, largest;
+} txd_roundoff;
+
+/* Of values that are stored in a format; sums are accumulated in float32, those of
+ * float64 in float64. */
+txd_roundoff txd_roundoff_of_format(txd_dtype format);
+/* Of a backend. */
+txd_roundoff txd_roundoff_of(const txd_backend *backend);
+
 /* What the arithmetic runs on, for recordings: "portable", and the BLAS with its core
  * ("OpenBLAS 0.3.21, core Cooperlake, OpenMP build, 1 thread per call"); "none"
  * without one. */

@@ -45,11 +45,8 @@ void driver_init(driver *d)
                                                  .norm_eps = 1e-5,
                                                  .residual_scale = 1};
     driver_inputs(d, 1, &length, false);
-    d->pass = (txd_pass){.claimed = &d->config,
-                         .inputs = &d->inputs,
-                         .dtype = TXD_F64,
-                         .u_store = 0x1p-53,
-                         .u_accumulate = 0x1p-53};
+    d->pass = (txd_pass){.claimed = &d->config, .inputs = &d->inputs};
+    txd_pass_set_format(&d->pass, TXD_F64);
 }
 
 void driver_inputs(driver *d, size_t batch, const int *lengths, bool left)
@@ -65,10 +62,7 @@ void driver_inputs(driver *d, size_t batch, const int *lengths, bool left)
 void driver_start(driver *d, const char *law)
 {
     txd_check_select select = {.only = law};
-    txd_check_context context = {.claimed = &d->config,
-                                 .dtype = d->pass.dtype,
-                                 .u_store = d->pass.u_store,
-                                 .u_accumulate = d->pass.u_accumulate};
+    txd_check_context context = {.claimed = &d->config, .format = d->pass.dtype};
 
     txd_checks_destroy(d->checks);
     d->checks = NULL;

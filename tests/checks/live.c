@@ -87,7 +87,7 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
 {
     txd_probe_context context = {.claimed = &l->claimed,
                                  .params = l->params,
-                                 .dtype = txd_backend_dtype(backend),
+                                 .dtype = txd_backend_format(backend),
                                  .steps = txd_input_source_steps(l->source)};
     txd_recorder_info info = {.command = "test",
                               .faults = "",
@@ -151,7 +151,7 @@ static void judge(live *l, const txd_backend *backend, const char *only)
 {
     txd_check_select select = {.only = only};
     txd_check_context context = {.claimed = &l->claimed,
-                                 .dtype = txd_backend_dtype(backend),
+                                 .format = txd_backend_format(backend),
                                  .is_drawn = !l->checkpoint};
     txd_run_options options = {
         .claimed = &l->claimed, .plan = l->plan, .params = l->params, .threads = 1};

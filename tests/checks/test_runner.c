@@ -10,10 +10,7 @@
 static txd_checks *make(driver *d, const char *only, const char *skip)
 {
     txd_check_select select = {.only = only, .skip = skip};
-    txd_check_context context = {.claimed = &d->config,
-                                 .dtype = TXD_F64,
-                                 .u_store = 0x1p-53,
-                                 .u_accumulate = 0x1p-53};
+    txd_check_context context = {.claimed = &d->config, .format = TXD_F64};
     txd_checks *checks = NULL;
 
     ck_assert_msg(txd_checks_create(&checks, &context, d->root, &select, d->offers,

@@ -91,6 +91,68 @@ START_TEST(a_broken_backend_is_caught_at_every_operation)
 }
 END_TEST
 
+/* Nothing to round: what is stored was stored before, or is no value of the model. */
+static bool copies(txd_op op)
+{
+    static const txd_op copying[] = {
+        TXD_OP_embed,
+        TXD_OP_split_heads,
+        TXD_OP_merge_heads,
+        TXD_OP_visible,
+        TXD_OP_rows,
+        TXD_OP_stats,
+        TXD_OP_add_back,
+        TXD_OP_split_heads_back,
+        TXD_OP_merge_heads_back,
+        TXD_OP_mask_back,
+    };
+
+    for (size_t i = 0; i < sizeof copying / sizeof *copying; i++)
+        if (copying[i] == op)
+            return true;
+    return false;
+}
+
+/* The table of a backend with one entry of cpu32, which does not round. */
+static struct txd_ops forgetful(const txd_backend *backend, txd_op op)
+{
+    struct txd_ops ops = backend->ops;
+    const txd_backend *cpu32 = NULL;
+
+    ck_assert_int_eq(txd_backend_find(&cpu32, "cpu32"), TXD_OK);
+    switch (op) {
+#define TXD_OP(name, arguments)                                                        \
+    case TXD_OP_##name:                                                                \
+        ops.name = cpu32->ops.name;                                                    \
+        break;
+        TXD_OPS(TXD_OP)
+#undef TXD_OP
+    case TXD_OP_COUNT:
+        break;
+    }
+    return ops;
+}
+
+START_TEST(an_operation_that_forgets_to_round_is_caught)
+{
+    const char *const names[] = {"bf16", "fp16"};
+
+    for (int b = 0; b < 2; b++) {
+        const txd_backend *backend = NULL;
+
+        ck_assert_int_eq(txd_backend_find(&backend, names[b]), TXD_OK);
+        for (int op = 0; op < TXD_OP_COUNT; op++) {
+            struct txd_ops ops = forgetful(backend, (txd_op)op);
+            char first[200] = "";
+            bool caught = failures_of(&ops, backend, (txd_op)op, first) > 0;
+
+            ck_assert_msg(caught == !copies((txd_op)op), "%s: %s: %s", names[b],
+                          op_names[op], caught ? first : "not caught");
+        }
+    }
+}
+END_TEST
+
 /* Power: a weight matrix that is off by one part in a thousand must be seen. */
 START_TEST(a_weight_scaled_by_one_in_a_thousand_is_out_of_bound)
 {
@@ -140,6 +202,7 @@ END_TEST
 TEST_MAIN(every_operation_of_every_backend_is_within_its_bound,
           no_entry_of_any_table_is_missing,
           a_broken_backend_is_caught_at_every_operation,
+          an_operation_that_forgets_to_round_is_caught,
           a_weight_scaled_by_one_in_a_thousand_is_out_of_bound,
           from_one_roundoff_per_term_on_there_is_no_bound,
           an_unknown_backend_is_an_error_that_names_the_known_ones)

@@ -34,15 +34,20 @@ void trial_finish(struct trial *t)
         free(t->memory[--t->allocations]);
 }
 
+double trial_huge(const struct trial *t)
+{
+    return t->backend->format == TXD_F16 ? 6e3 : 1e9;
+}
+
 static double value_of(const struct trial *t, uint64_t key, size_t i, size_t count)
 {
     double normal = txd_rng_normal(key, i);
 
     switch (t->fill) {
     case FILL_TINY:
-        return normal * 1e-30;
+        return normal * (t->backend->format == TXD_F16 ? 1e-6 : 1e-30);
     case FILL_HUGE:
-        return normal * 1e9;
+        return normal * trial_huge(t);
     case FILL_EQUAL:
         return 0.5;
     case FILL_ONE_HOT:
@@ -64,8 +69,18 @@ double *trial_doubles(struct trial *t, const char *name, size_t count)
     uint64_t key = txd_rng_key(t->size, name);
 
     for (size_t i = 0; i < count; i++)
-        x[i] = (double)(float)value_of(t, key, i, count);
+        x[i] = trial_rounded(t, value_of(t, key, i, count));
     return x;
+}
+
+double trial_rounded(const struct trial *t, double value)
+{
+    txd_dtype format = t->backend->format == TXD_F64 ? TXD_F32 : t->backend->format;
+    unsigned char bits[8];
+
+    txd_convert(bits, format, &value, TXD_F64, 1);
+    txd_convert(&value, TXD_F64, bits, format, 1);
+    return value;
 }
 
 /* The same numbers in the dtype under test. */
@@ -124,6 +139,13 @@ bool trial_agrees(double value, double exact, double room)
     return isinf(exact) ? value == exact : txd_close(value, exact, room);
 }
 
+/* Beyond the largest number of the format there is only infinity. */
+static bool overflows(const struct trial *t, double value, double exact, double room)
+{
+    return isinf(value) && isfinite(exact) && signbit(value) == signbit(exact) &&
+           fabs(exact) + room > txd_roundoff_of(t->backend).largest;
+}
+
 void trial_compare(struct trial *t, const char *what, void *out, const double *exact,
                    const double *allowed, size_t count)
 {
@@ -134,8 +156,12 @@ void trial_compare(struct trial *t, const char *what, void *out, const double *e
         double value = txd_tensor_get(&got, i), room = allowed ? allowed[i] : 0;
 
         t->compared++;
-        if (!trial_agrees(value, exact[i], room))
+        if (!trial_agrees(value, exact[i], room) &&
+            !overflows(t, value, exact[i], room))
             trial_fail(t, what, i, value, exact[i], room);
+        if (t->backend->format != TXD_F64 && !isnan(value) &&
+            trial_rounded(t, value) != value)
+            trial_fail(t, "no number of the format", i, value, exact[i], room);
     }
 }
 

@@ -9,7 +9,8 @@
 
 #include "ops/bounds.h"
 
-/* How inputs are filled; every value is a float32 number. */
+/* How inputs are filled; every value is a number of the backend's format (float32, if
+ * that is float64). */
 enum fill {
     FILL_NORMAL,
     FILL_TINY,
@@ -48,6 +49,9 @@ void trial_finish(struct trial *trial);
 void *trial_keep(struct trial *t, size_t bytes);
 /* Filled inputs, in double; a name gives other numbers. */
 double *trial_doubles(struct trial *t, const char *name, size_t count);
+/* The nearest number that inputs may have; how large those of FILL_HUGE are. */
+double trial_rounded(const struct trial *t, double value);
+double trial_huge(const struct trial *t);
 /* The same numbers in the dtype under test; NULL stays NULL. */
 void *trial_narrowed(struct trial *t, const double *x, size_t count);
 /* An output of NaN between guards; of the dtype under test, or of `element` bytes. */
@@ -60,7 +64,8 @@ void trial_fail(struct trial *t, const char *what, size_t i, double got, double 
 void trial_guards(struct trial *t, const char *what, const void *out, size_t bytes);
 /* A NaN is expected where ref64 has one, and the same infinity; else closeness. */
 bool trial_agrees(double value, double exact, double room);
-/* Elements and guards; `allowed` NULL: equal. */
+/* Elements and guards; `allowed` NULL: equal. Every element must be a number of the
+ * backend's format; what is larger than the largest may be infinite. */
 void trial_compare(struct trial *t, const char *what, void *out, const double *exact,
                    const double *allowed, size_t count);
 

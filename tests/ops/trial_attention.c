@@ -76,19 +76,22 @@ void trial_mask(struct trial *t)
     size_t rows = 4, keys = trial_sizes[t->size], count = rows * keys;
     double *x = trial_doubles(t, "x", count),
            *exact = trial_keep(t, count * sizeof *exact);
-    struct txd_mask_args a = {.out = exact,
-                              .scores = x,
-                              .rows = rows,
-                              .keys = keys,
-                              .stride = keys,
-                              .fill = -INFINITY,
-                              .visible = trial_cells(t, count)};
+    struct txd_mask_args a = {
+        .rows = rows, .keys = keys, .stride = keys, .visible = trial_cells(t, count)};
 
-    (void)txd_ref64_mask(&t->ctx, &a);
-    a.scores = trial_narrowed(t, x, count);
-    a.out = trial_real_output(t, count);
-    (void)t->ops->mask(&t->ctx, &a);
-    trial_compare(t, "mask", a.out, exact, NULL, count);
+    for (int finite = 0; finite < 2; finite++) {
+        a.fill = finite ? -1234.5678 : -INFINITY;
+        a.scores = x;
+        a.out = exact;
+        (void)txd_ref64_mask(&t->ctx, &a);
+        for (size_t i = 0; i < count; i++)
+            if (!a.visible[i] && t->backend->format != TXD_F64)
+                exact[i] = trial_rounded(t, a.fill);
+        a.scores = trial_narrowed(t, x, count);
+        a.out = trial_real_output(t, count);
+        (void)t->ops->mask(&t->ctx, &a);
+        trial_compare(t, "mask", a.out, exact, NULL, count);
+    }
 }
 
 double *trial_masked_scores(struct trial *t, size_t rows, size_t keys)
@@ -97,8 +100,8 @@ double *trial_masked_scores(struct trial *t, size_t rows, size_t keys)
     const uint8_t *seen = trial_cells(t, rows * keys);
 
     for (size_t i = 0; i < rows * keys; i++) {
-        x[i] = t->fill == FILL_HUGE ? x[i] * 1e-5 : x[i];
-        x[i] = (double)(float)x[i];
+        if (t->fill == FILL_HUGE)
+            x[i] = trial_rounded(t, x[i] * 1e4 / trial_huge(t));
         if (!seen[i] || (t->fill == FILL_MASKED_ROW && i / keys == rows - 1))
             x[i] = -INFINITY;
     }
@@ -109,7 +112,7 @@ void trial_softmax(struct trial *t)
 {
     size_t rows = 4, keys = trial_sizes[t->size], count = rows * keys;
 
-    for (int policy = 0; policy < 3; policy++) {
+    for (int policy = 0; policy < 6; policy++) {
         double *x = trial_masked_scores(t, rows, keys);
         double *exact = trial_keep(t, count * sizeof *exact);
         double *allowed = trial_keep(t, count * sizeof *allowed);
@@ -119,7 +122,8 @@ void trial_softmax(struct trial *t)
                                      .keys = keys,
                                      .stride = keys,
                                      .end = keys,
-                                     .masked_row = policy,
+                                     .masked_row = policy % 3,
+                                     .same = policy >= 3,
                                      .max = trial_keep(t, rows * sizeof(double)),
                                      .lse = trial_keep(t, rows * sizeof(double))};
 
@@ -140,6 +144,7 @@ void trial_rows(struct trial *t)
     uint8_t *hidden = trial_keep(t, rows * keys);
     double *got = trial_output(t, rows * wide, sizeof(double));
     double *exact = trial_keep(t, rows * wide * sizeof *exact);
+    txd_roundoff u = txd_roundoff_of(t->backend);
     struct txd_rows_args a = {.at = {.first_query = 1},
                               .rows = exact,
                               .weights = w,
@@ -163,7 +168,7 @@ void trial_rows(struct trial *t)
     (void)t->ops->rows(&t->ctx, &a);
     trial_guards(t, "rows", got, rows * wide * sizeof(double));
     for (size_t i = 0; i < rows * wide; i++) {
-        double room = 2 * t->backend->u_store * fabs(exact[i]) + 0x1p-149;
+        double room = 2 * u.accumulate * fabs(exact[i]) + u.lost;
 
         t->compared++;
         if (!trial_agrees(got[i], exact[i], room))

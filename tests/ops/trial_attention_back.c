@@ -96,7 +96,7 @@ static double *weights_of(struct trial *t, const struct txd_softmax_back_args *a
 
     (void)txd_ref64_softmax(&t->ctx, &forward);
     for (size_t i = 0; i < a->rows * a->stride; i++)
-        weights[i] = (double)(float)weights[i];
+        weights[i] = trial_rounded(t, weights[i]);
     return weights;
 }
 

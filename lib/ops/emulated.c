@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Each entry calls the float32 entry and rounds what came out: so sums are accumulated
+ * in float32 and rounded once, as matrix units of these formats do. A sum or product of
+ * two stored values is rounded as if at once: 24 bits are at least 2 p + 2 for p = 8
+ * and for p = 11 (Figueroa 1995).
+ *
+ * What only copies stored values (embeddings, heads) has nothing to round, and what
+ * measures (rows, statistics, the doubles of a softmax) is no value of the model.
+ */
+#include "ops/emulated.h"
+
+#include <math.h>
+
+#include "base/half.h"
+#include "ops/cpu.h"
+#include "ops/ref.h"
+
+/* Elements of a task, and about how many operations one takes. */
+#define CHUNK 16384
+#define OPERATIONS 8.0
+
+/* The later initialiser of an entry wins, as in registry.c. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#elif defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Woverride-init"
+#endif
+
+static const struct txd_ops wide = {TXD_OPS(TXD_REF32_ENTRY) TXD_OPS_CPU32};
+
+typedef void (*rounder)(float *values, size_t count);
+
+struct rounding {
+    rounder round;
+    float *values;
+    size_t count;
+};
+
+static txd_status round_chunk(void *self, size_t i, int worker)
+{
+    const struct rounding *job = self;
+    size_t begin = i * CHUNK, left = job->count - begin;
+
+    (void)worker;
+    job->round(job->values + begin, left < CHUNK ? left : CHUNK);
+    return TXD_OK;
+}
+
+/* Dense values; NULL where a result is not wanted. */
+static txd_status round_all(txd_ctx *ctx, rounder round, void *values, size_t count)
+{
+    struct rounding job = {round, values, count};
+
+    if (values == NULL || count == 0)
+        return TXD_OK;
+    return txd_parallel(ctx, (count + CHUNK - 1) / CHUNK, OPERATIONS * CHUNK,
+                        round_chunk, &job);
+}
+
+/* A part of a wider matrix. */
+static void round_rows(rounder round, void *values, size_t rows, size_t width,
+                       size_t stride)
+{
+    for (size_t r = 0; values != NULL && r < rows; r++)
+        round((float *)values + r * stride, width);
+}
+
+/* ---- the softmax whose every step is stored ---- */
+
+static float largest(const float *row, size_t begin, size_t end)
+{
+    float max = -INFINITY;
+
+    for (size_t j = begin; j < end; j++)
+        if (row[j] > max || isnan(row[j]))
+            max = row[j];
+    return max;
+}
+
+static float rounded(rounder round, float value)
+{
+    round(&value, 1);
+    return value;
+}
+
+static txd_status stepwise_row(txd_ctx *ctx, const struct txd_softmax_args *a, size_t r,
+                               rounder round)
+{
+    const float *masked = (const float *)a->masked + r * a->stride;
+    float *out = (float *)a->out + r * a->stride;
+    float max = largest(masked, a->begin, a->end), sum = 0;
+    struct txd_softmax_args row = *a;
+
+    if (max == -INFINITY) { /* no key: the layer's policy, which has no steps */
+        row.masked = masked;
+        row.out = out;
+        row.max += r;
+        row.lse += r;
+        row.rows = 1;
+        return wide.softmax(ctx, &row);
+    }
+    for (size_t j = 0; j < a->keys; j++)
+        out[j] = j >= a->begin && j < a->end ? masked[j] - max : -INFINITY;
+    round(out, a->keys);
+    for (size_t j = 0; j < a->keys; j++)
+        out[j] = expf(out[j]);
+    round(out, a->keys);
+    for (size_t j = 0; j < a->keys; j++)
+        sum += out[j];
+    sum = rounded(round, sum);
+    for (size_t j = 0; j < a->keys; j++)
+        out[j] /= sum;
+    a->max[r] = (double)max;
+    a->lse[r] = (double)rounded(round, max + rounded(round, logf(sum)));
+    return TXD_OK;
+}
+
+/* ---- forward ---- */
+
+/* What an operation stores: op(name, arguments, results). */
+#define ROUNDED(name, arguments, results)                                              \
+    static txd_status name##_rounded(                                                  \
+        txd_ctx *ctx, const struct txd_##arguments##_args *a, rounder round)           \
+    {                                                                                  \
+        TXD_TRY(wide.name(ctx, a));                                                    \
+        results;                                                                       \
+        return TXD_OK;                                                                 \
+    }
+
+#define DENSE(values, count) TXD_TRY(round_all(ctx, round, values, count))
+#define STRIDED(values) round_rows(round, values, a->rows, a->keys, a->stride)
+#define NOTHING (void)round
+
+ROUNDED(embed, embed, NOTHING)
+ROUNDED(sinusoid, sinusoid, DENSE(a->out, (a->rows * a->width)))
+ROUNDED(linear, linear, DENSE(a->out, (a->rows * a->n)))
+ROUNDED(norm, norm, DENSE(a->out, (a->rows * a->width)))
+ROUNDED(activate, activate, DENSE(a->out, a->count))
+ROUNDED(multiply, pair, DENSE(a->out, a->count))
+ROUNDED(add, pair, DENSE(a->out, a->count))
+ROUNDED(scale, scale, DENSE(a->out, a->count))
+ROUNDED(split_heads, heads, NOTHING)
+ROUNDED(merge_heads, heads, NOTHING)
+ROUNDED(rotate, rotate, DENSE(a->out, (a->batch * a->heads * a->length * a->width)))
+ROUNDED(visible, visible, NOTHING)
+ROUNDED(scores, scores, STRIDED(a->out))
+ROUNDED(mask, mask, STRIDED(a->out)) /* the fill may be no value of the format */
+ROUNDED(rows, rows, NOTHING)
+ROUNDED(mix, mix, DENSE(a->out, (a->rows * a->width)))
+ROUNDED(loss, loss, DENSE(a->out, a->rows))
+ROUNDED(stats, stats, NOTHING)
+
+static txd_status softmax_rounded(txd_ctx *ctx, const struct txd_softmax_args *a,
+                                  rounder round)
+{
+    if (!a->same)
+        TXD_TRY(wide.softmax(ctx, a));
+    for (size_t r = 0; a->same && r < a->rows; r++)
+        TXD_TRY(stepwise_row(ctx, a, r, round));
+    STRIDED(a->out);
+    return TXD_OK;
+}
+
+/* ---- backward ---- */
+
+/* The rows of the table that some token added to. */
+static txd_status embed_back_rounded(txd_ctx *ctx, const struct txd_embed_back_args *a,
+                                     rounder round)
+{
+    TXD_TRY(wide.embed_back(ctx, a));
+    for (size_t r = 0; r < a->rows; r++)
+        round((float *)a->d_table + (size_t)a->ids[r] * a->width, a->width);
+    return TXD_OK;
+}
+
+ROUNDED(linear_back, linear_back, DENSE(a->d_x, (a->rows * a->k));
+        DENSE(a->d_weight, (a->n * a->k)); DENSE(a->d_bias, a->n))
+ROUNDED(norm_back, norm_back, DENSE(a->d_x, (a->rows * a->width));
+        DENSE(a->d_gain, a->width); DENSE(a->d_bias, a->width))
+ROUNDED(activate_back, activate_back, DENSE(a->d_x, a->count))
+ROUNDED(multiply_back, pair_back, DENSE(a->d_a, a->count); DENSE(a->d_b, a->count))
+ROUNDED(add_back, pair_back, NOTHING)
+ROUNDED(scale_back, scale, DENSE(a->out, a->count))
+ROUNDED(split_heads_back, heads, NOTHING)
+ROUNDED(merge_heads_back, heads, NOTHING)
+ROUNDED(rotate_back, rotate,
+        DENSE(a->out, (a->batch * a->heads * a->length * a->width)))
+ROUNDED(scores_back, scores_back, DENSE(a->d_q, (a->rows * a->width));
+        DENSE(a->d_k, (a->keys * a->width)))
+ROUNDED(mask_back, mask_back, NOTHING)
+ROUNDED(softmax_back, softmax_back, STRIDED(a->d_masked))
+ROUNDED(mix_back, mix_back, STRIDED(a->d_weights); DENSE(a->d_v, (a->keys * a->width)))
+ROUNDED(loss_back, loss_back, DENSE(a->d_logits, (a->rows * a->vocab)))
+
+/* ---- the tables ---- */
+
+#define TXD_OP(name, arguments)                                                        \
+    txd_status txd_bf16_##name(txd_ctx *ctx, const struct txd_##arguments##_args *a)   \
+    {                                                                                  \
+        return name##_rounded(ctx, a, txd_bf16_round);                                 \
+    }                                                                                  \
+    txd_status txd_fp16_##name(txd_ctx *ctx, const struct txd_##arguments##_args *a)   \
+    {                                                                                  \
+        return name##_rounded(ctx, a, txd_f16_round);                                  \
+    }
+TXD_OPS(TXD_OP)
+#undef TXD_OP
