@@ -122,11 +122,11 @@ static bool is_selected(const txd_check_select *select, const char *name)
  * left out would look like one that holds. */
 static txd_status verify_globs(const char *globs, const char *option)
 {
-    const char *names[32], *nearest;
+    const char *names[128], *nearest;
     char word[64];
     size_t count = 0;
 
-    while (count < 32 && txd_check_at(count)) {
+    while (count < 128 && txd_check_at(count)) {
         names[count] = txd_check_at(count)->name;
         count++;
     }

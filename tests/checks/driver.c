@@ -147,6 +147,23 @@ double *driver_weights(driver *d, int layer)
 
 /* ---- offering ---- */
 
+/* The part of a tiled point's value that the block is of its own. */
+static txd_tensor same_tile(const driver *d, const txd_block *block, txd_point point)
+{
+    txd_tensor tile = block->value;
+    size_t rows = tile.dims[2], keys = tile.dims[3];
+    const double *from = d->values[point].data;
+    double *to = txd_arena_alloc(d->arena, rows * keys, sizeof *to);
+
+    for (size_t r = 0; r < rows; r++)
+        memcpy(to + r * keys,
+               from + driver_at(d, block->start[0], block->start[1],
+                                block->start[2] + r, block->start[3]),
+               keys * sizeof *to);
+    tile.data = to;
+    return tile;
+}
+
 static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
 {
     const driver *d = block->source;
@@ -154,7 +171,8 @@ static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point poi
     if (!d->values[point].data)
         return txd_fail(TXD_ERR_MISSING, "%s was not offered",
                         txd_point_get(point)->name);
-    *out = d->values[point];
+    *out = txd_point_get(point)->place == TXD_PLACE_TILE ? same_tile(d, block, point)
+                                                         : d->values[point];
     return TXD_OK;
 }
 

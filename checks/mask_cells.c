@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The cells and rows of a tile of masked scores, judged by the claimed mask.
+ */
+#include "checks/mask_cells.h"
+
+#include <math.h>
+
+#define JUDGED_QUERIES 512
+
+/* What all rows of a block have in common. */
+typedef struct job {
+    const txd_block *block;
+    txd_tensor scores;
+    double fill, u;
+} job;
+
+/* A row's scores as its softmax reads them. */
+typedef struct row_range {
+    double largest; /* of all cells */
+    double visible_low, visible_high, hidden_high;
+    size_t visible, hidden; /* cells that are numbers */
+} row_range;
+
+/* The smallest number above 0: half of it is rounded to 0. Formats of fewer digits than
+ * their memory are told by their roundoff. */
+static double smallest_of(const txd_pass *pass)
+{
+    if (pass->u_store == 0x1p-11)
+        return 0x1p-24; /* float16 */
+    if (pass->u_store == 0x1p-8 || pass->u_store == 0x1p-9)
+        return 0x1p-133; /* bfloat16 */
+    return pass->dtype == TXD_F64 ? 0x1p-1074 : 0x1p-149;
+}
+
+static void add_wrong(txd_mask_tally *t, txd_mask_wrong wrong,
+                      const txd_mask_cell *cell)
+{
+    if (t->count[wrong]++ == 0)
+        t->cells[wrong] = *cell;
+}
+
+static void judge_visible(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
+{
+    if (isnan(cell->score) && isnan(cell->masked)) {
+        t->inherited++;
+        return;
+    }
+    t->visible++;
+    if (cell->masked == cell->score)
+        return;
+    cell->off = fabs(cell->masked - cell->score);
+    cell->allowed = 0;
+    add_wrong(t, cell->masked == j->fill ? TXD_MASK_FILLED : TXD_MASK_CHANGED, cell);
+}
+
+static txd_mask_wrong wrong_of(const job *j, const txd_mask_cell *cell)
+{
+    double sum = cell->score + j->fill;
+
+    if (cell->masked == cell->score)
+        return TXD_MASK_KEPT;
+    if (isinf(cell->masked) && cell->masked < 0 && isfinite(j->fill))
+        return TXD_MASK_OVERFLOWED;
+    if (isfinite(sum) &&
+        fabs(cell->masked - sum) <= 2 * j->u * (fabs(cell->score) + fabs(j->fill)))
+        return TXD_MASK_ADDED;
+    return TXD_MASK_OTHER;
+}
+
+static void judge_hidden(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
+{
+    txd_mask_wrong wrong;
+
+    t->hidden++;
+    cell->allowed = isfinite(j->fill) ? j->u * fabs(j->fill) : 0;
+    if (cell->masked == j->fill)
+        return;
+    cell->off = fabs(cell->masked - j->fill);
+    if (txd_within(cell->off, cell->allowed))
+        return;
+    wrong = wrong_of(j, cell);
+    if (wrong == TXD_MASK_OTHER) {
+        bool first = t->count[wrong] == 0;
+
+        t->low = first || cell->masked < t->low ? cell->masked : t->low;
+        t->high = first || !(cell->masked <= t->high) ? cell->masked : t->high;
+    }
+    add_wrong(t, wrong, cell);
+}
+
+static void widen(row_range *range, double masked, bool is_visible)
+{
+    if (isnan(masked))
+        return;
+    range->largest = fmax(range->largest, masked);
+    if (!is_visible) {
+        range->hidden_high = fmax(range->hidden_high, masked);
+        range->hidden++;
+        return;
+    }
+    range->visible++;
+    range->visible_low = fmin(range->visible_low, masked);
+    range->visible_high = fmax(range->visible_high, masked);
+}
+
+/* log(exp(hidden) / sum of exp over the row). */
+static double log_weight(const job *j, size_t row, const row_range *range)
+{
+    size_t keys = j->block->value.dims[3];
+    double sum = 0;
+
+    for (size_t c = 0; c < keys; c++)
+        sum += exp(txd_tensor_get(&j->block->value, row * keys + c) - range->largest);
+    return range->hidden_high - range->largest - log(sum);
+}
+
+static void judge_range(txd_mask_tally *t, const job *j, size_t row,
+                        const row_range *range, const txd_law_place *at)
+{
+    double gap = log((double)range->hidden / j->u);
+    double zero = log(t->smallest) - log(2), exponent, weight;
+
+    t->rows++;
+    if (range->visible == 0 || range->hidden == 0 || !isfinite(range->hidden_high) ||
+        !isfinite(range->largest))
+        return;
+    exponent = range->hidden_high - range->largest;
+    if (exponent >= zero)
+        exponent = log_weight(j, row, range);
+    t->weak += exponent >= zero;
+    weight = exponent >= zero ? exp(exponent) : 0;
+    if (weight > t->weight) {
+        t->weight = weight;
+        t->weight_fill = range->hidden_high;
+        t->weight_score = range->visible_high;
+        t->weight_at = *at;
+    }
+    if (!(range->hidden_high > range->visible_low - gap))
+        return;
+    if (t->near++ == 0) {
+        t->near_fill = range->hidden_high;
+        t->near_score = range->visible_low;
+        t->near_gap = gap;
+        t->near_at = *at;
+    }
+}
+
+/* Row `row` of the block, a query whose place is in `at`. */
+static void judge_row(txd_mask_tally *t, const job *j, size_t row,
+                      const txd_law_place *at)
+{
+    const txd_pass *pass = j->block->pass;
+    txd_attention_kind kind = txd_point_attention(j->block->site->point);
+    txd_mask_view mask =
+        txd_mask_of_attention(kind, &pass->claimed->layers[j->block->site->layer],
+                              pass->inputs, (size_t)at->batch);
+    size_t keys = j->block->value.dims[3];
+    row_range range = {-INFINITY, INFINITY, -INFINITY, -INFINITY, 0, 0};
+
+    for (size_t c = 0; c < keys; c++) {
+        size_t key = j->block->start[3] + c;
+        bool is_visible = txd_mask_hides(&mask, (size_t)at->query, key) == TXD_SEEN;
+        txd_mask_cell cell = {.at = *at,
+                              .score = txd_tensor_get(&j->scores, row * keys + c),
+                              .masked =
+                                  txd_tensor_get(&j->block->value, row * keys + c)};
+
+        cell.at.key = (int64_t)key;
+        widen(&range, cell.masked, is_visible);
+        if (is_visible)
+            judge_visible(t, j, &cell);
+        else
+            judge_hidden(t, j, &cell);
+    }
+    judge_range(t, j, row, &range, at);
+}
+
+void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
+{
+    const txd_pass *pass = block->pass;
+    const txd_inputs *inputs = pass->inputs;
+    const size_t *dims = block->value.dims;
+    size_t stride = (inputs->length + JUDGED_QUERIES - 1) / JUDGED_QUERIES;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
+    job j = {.block = block,
+             .fill = pass->claimed->layers[block->site->layer].fill,
+             .u = pass->u_store};
+
+    tally->smallest = smallest_of(pass);
+    tally->status =
+        txd_block_earlier(&j.scores, block, txd_point_in(kind, TXD_POINT_ATTN_SCORES));
+    if (tally->status != TXD_OK || !block->value.data)
+        return;
+    for (size_t row = 0; row < dims[0] * dims[1] * dims[2]; row++) {
+        size_t query = block->start[2] + row % dims[2];
+        size_t head = block->start[1] + row / dims[2] % dims[1];
+        size_t batch = block->start[0] + row / dims[2] / dims[1];
+        txd_law_place at = {block->site->step, (int64_t)batch, (int64_t)head,
+                            (int64_t)query, -1};
+
+        if (query % stride == 0 && inputs->valid[batch * inputs->length + query])
+            judge_row(tally, &j, row, &at);
+    }
+}
+
+void txd_mask_join(txd_mask_tally *to, const txd_mask_tally *t)
+{
+    bool had_other = to->count[TXD_MASK_OTHER] > 0;
+
+    if (t->count[TXD_MASK_OTHER] > 0) {
+        to->low = !had_other || t->low < to->low ? t->low : to->low;
+        to->high = !had_other || !(t->high <= to->high) ? t->high : to->high;
+    }
+    for (int wrong = 0; wrong < TXD_MASK_WRONGS; wrong++) {
+        if (to->count[wrong] == 0)
+            to->cells[wrong] = t->cells[wrong];
+        to->count[wrong] += t->count[wrong];
+    }
+    if (t->weight > to->weight) {
+        to->weight = t->weight;
+        to->weight_fill = t->weight_fill;
+        to->weight_score = t->weight_score;
+        to->weight_at = t->weight_at;
+    }
+    if (to->near == 0) {
+        to->near_fill = t->near_fill;
+        to->near_score = t->near_score;
+        to->near_gap = t->near_gap;
+        to->near_at = t->near_at;
+    }
+    to->smallest = t->smallest;
+    to->visible += t->visible;
+    to->hidden += t->hidden;
+    to->rows += t->rows;
+    to->inherited += t->inherited;
+    to->weak += t->weak;
+    to->near += t->near;
+}

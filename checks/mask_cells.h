@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the mask makes of the scores of a tile, cell by cell and row by row. For the
+ * files of this folder only.
+ */
+#ifndef TXD_CHECKS_MASK_CELLS_H
+#define TXD_CHECKS_MASK_CELLS_H
+
+#include "checks/law.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Ways in which a cell can be wrong. */
+typedef enum txd_mask_wrong {
+    TXD_MASK_FILLED,     /* visible, but holds the fill */
+    TXD_MASK_CHANGED,    /* visible, but not its score */
+    TXD_MASK_KEPT,       /* hidden, but keeps its score */
+    TXD_MASK_ADDED,      /* hidden, the fill is added to the score */
+    TXD_MASK_OVERFLOWED, /* hidden, a finite fill became infinite */
+    TXD_MASK_OTHER,      /* hidden, but holds something else */
+    TXD_MASK_WRONGS
+} txd_mask_wrong;
+
+/* The first wrong cell of a kind. */
+typedef struct txd_mask_cell {
+    txd_law_place at;
+    double score, masked, off, allowed; /* off: how far from what it should be */
+} txd_mask_cell;
+
+/* One attention of one layer, or one tile of it; all zero = nothing seen. */
+typedef struct txd_mask_tally {
+    uint64_t visible, hidden, rows; /* that were judged */
+    uint64_t inherited;             /* visible scores that are NaN */
+    uint64_t count[TXD_MASK_WRONGS];
+    txd_mask_cell cells[TXD_MASK_WRONGS];
+    double low, high; /* of what TXD_MASK_OTHER cells hold */
+    /* Rows in which a hidden key gets weight, and the largest such weight. */
+    uint64_t weak;
+    double weight, weight_fill, weight_score;
+    txd_law_place weight_at;
+    /* Rows in which the fill is not far below the lowest visible score. */
+    uint64_t near;
+    double near_fill, near_score, near_gap;
+    txd_law_place near_at;
+    double smallest;   /* number above 0 of the format */
+    txd_status status; /* of asking for the scores */
+} txd_mask_tally;
+
+/* Judges a block of attn.masked or cross.masked. */
+void txd_mask_judge(txd_mask_tally *tally, const txd_block *block);
+void txd_mask_join(txd_mask_tally *to, const txd_mask_tally *tally);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
