@@ -6,6 +6,7 @@
 #include "checks/law.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <math.h>
 
 static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "BROKEN"};
@@ -62,11 +63,22 @@ static void add_findings(txd_text *out, const txd_result *result, bool verbose)
                       result->finding_total);
 }
 
-static void add_result(txd_text *out, const txd_result *result, bool verbose)
+/* Of the column of names: as wide as the longest. */
+static int width_of_names(const txd_result *results, size_t count)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (strlen(results[i].check) > width)
+            width = strlen(results[i].check);
+    return (int)width;
+}
+
+static void add_result(txd_text *out, const txd_result *result, int width, bool verbose)
 {
     bool has_measure = result->verdict != TXD_VERDICT_SKIP;
 
-    txd_text_addf(out, "%-4s %-13s  ", upper[result->verdict], result->check);
+    txd_text_addf(out, "%-4s %-*s  ", upper[result->verdict], width, result->check);
     if (has_measure)
         add_measure(out, result);
     if (result->note[0])
@@ -104,9 +116,11 @@ static void add_summary(txd_text *out, const txd_result *results, size_t count)
 void txd_report_text(txd_text *out, const char *source, const txd_result *results,
                      size_t count, bool verbose)
 {
+    int width = width_of_names(results, count);
+
     if (source)
         txd_text_addf(out, "%s\n", source);
     for (size_t i = 0; i < count; i++)
-        add_result(out, &results[i], verbose);
+        add_result(out, &results[i], width, verbose);
     add_summary(out, results, count);
 }
