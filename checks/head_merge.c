@@ -15,9 +15,10 @@
 
 /* Other orders in which the elements can have been laid down. */
 typedef enum order {
-    ORDER_VIEW,  /* the memory of attn.heads as it is */
-    ORDER_LANES, /* lane by lane, the heads of a lane side by side */
-    ORDER_PLACE, /* each place holds the head that the first wrong token names */
+    ORDER_VIEW,    /* the memory of attn.heads as it is */
+    ORDER_STRIDES, /* memory (t, h, f) read as if it were (h, t, f) */
+    ORDER_LANES,   /* lane by lane, the heads of a lane side by side */
+    ORDER_PLACE,   /* each place holds the head that the first wrong token names */
     ORDER_COUNT
 } order;
 
@@ -91,13 +92,15 @@ static void count_fits(tally *sum, const pair *p, const txd_law_place *at, size_
                        int64_t source)
 {
     size_t b = (size_t)at->batch, t = (size_t)at->query, h = (size_t)at->head;
-    size_t place = h * p->width + f;
+    size_t place = h * p->width + f, packed = h * p->length + t;
     size_t start = b * p->length * p->count * p->width;
     double merged = merged_at(p, b, t, h, f);
     double lane = heads_at(p, b, place % p->count, t, place / p->count);
 
     sum->fits[ORDER_VIEW] +=
         merged == txd_tensor_get(&p->heads, start + t * p->count * p->width + place);
+    sum->fits[ORDER_STRIDES] +=
+        merged == heads_at(p, b, packed % p->count, packed / p->count, f);
     sum->fits[ORDER_LANES] += merged == lane;
     sum->fits[ORDER_PLACE] +=
         source >= 0 && merged == heads_at(p, b, (size_t)source, t, f);
@@ -161,8 +164,10 @@ static void say_order(txd_finding *finding, const state *s, const tally *t, int 
 
     if (t->fits[ORDER_VIEW] == t->judged)
         txd_law_say(finding, ": it is the memory of attn.heads as it lies, (h, t, f) "
-                             "taken for (t, h f): the transpose is missing, or its "
-                             "strides were ignored");
+                             "taken for (t, h f): the transpose is missing");
+    else if (t->fits[ORDER_STRIDES] == t->judged)
+        txd_law_say(finding, ": memory that holds (t, h, f) was read as (h, t, f): a "
+                             "transposed view whose strides were ignored");
     else if (t->fits[ORDER_PLACE] == t->judged)
         txd_law_say(finding,
                     ": the heads are in another order: head %" PRId64

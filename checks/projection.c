@@ -247,8 +247,10 @@ static txd_status judge(txd_projections *p, size_t map, const txd_block *block)
     if (!kept->rows || !block->value.data)
         return TXD_OK;
     status = txd_block_earlier(&job.input, block, p->input);
-    if (status == TXD_ERR_MISSING) /* formed later than claimed: other laws say so */
+    if (status == TXD_ERR_MISSING) { /* formed later than claimed: other laws fail */
+        p->is_late = true;
         return TXD_OK;
+    }
     TXD_TRY(status);
     choose_tokens(&job, block->pass->inputs);
     for (size_t i = 0; i < job.token_count; i++)
@@ -353,6 +355,10 @@ txd_status txd_projections_result(txd_result *result, const txd_projections *p)
         snprintf(result->note, sizeof result->note,
                  "the parameters are not at hand: a recording holds their statistics "
                  "alone, `run` judges this law");
+    else if (result->evaluated == 0 && p->is_late)
+        snprintf(result->note, sizeof result->note,
+                 "what the claimed configuration lets the projection read is formed "
+                 "after it");
     if (result->verdict == TXD_VERDICT_PASS && isinf(result->allowed))
         return txd_fail(TXD_ERR_LIMIT, "no bound exists: the products are longer than "
                                        "the accumulation has digits (n u >= 1)");

@@ -69,6 +69,7 @@ typedef struct txd_projections {
     txd_projection_tally *tallies; /* (layers, maps) */
     double *x;                     /* (tokens, columns): the sampled inputs */
     size_t batches;
+    bool is_late; /* the input is not formed before the output */
 } txd_projections;
 
 /* Needs law, claimed, maps, map_count, input and columns; makes the rest. On failure

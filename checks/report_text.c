@@ -6,8 +6,8 @@
 #include "checks/law.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <math.h>
+#include <string.h>
 
 static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "BROKEN"};
 
@@ -63,10 +63,10 @@ static void add_findings(txd_text *out, const txd_result *result, bool verbose)
                       result->finding_total);
 }
 
-/* Of the column of names: as wide as the longest. */
+/* Of the column of names: as wide as the longest, and as it always was. */
 static int width_of_names(const txd_result *results, size_t count)
 {
-    size_t width = 0;
+    size_t width = 13;
 
     for (size_t i = 0; i < count; i++)
         if (strlen(results[i].check) > width)
