@@ -106,8 +106,8 @@ const txd_check txd_check_causality = {
     .look_next = "attn.masked of the same query: a hidden cell must read -inf there; "
                  "`txdiag plot` the head",
     .unit = "cells",
-    .faults =
-        (const char *const[]){"mask_missing", "mask_off_by_one", "mask_inverted", NULL},
+    .faults = (const char *const[]){"mask_missing", "mask_off_by_one", "mask_inverted",
+                                    "mask_fill_too_weak", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 1}},
     .inapplicable = inapplicable,

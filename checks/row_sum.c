@@ -226,7 +226,8 @@ const txd_check txd_check_row_sum = {
         "attn.masked of the same query: what the softmax read, and whether the "
         "mask was in it",
     .unit = "rows",
-    .faults = (const char *const[]){"mask_after_softmax", "fully_masked_row", NULL},
+    .faults = (const char *const[]){"mask_after_softmax", "fully_masked_row",
+                                    "softmax_bf16", NULL},
     .keys = txd_keys_row_sum,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 1}},

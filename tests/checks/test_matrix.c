@@ -4,84 +4,14 @@
  * each of its faults in the first, a middle and the last layer, and says where. The
  * whole table is printed at the end of the tests.
  */
-#include "live.h"
+#include "planting.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Ragged batches, so that faults of padding can act; unequal rows, so that a mistaken
- * batch row would show. */
-static const char *const models[] = {"stories260K", "gpt-nano-sort"};
-static const char *const inputs[] = {
-    "input : { tokens = ([1, 403, 407, 261, 378, 269, 12, 500, 33, 2, 9], "
-    "[1, 44, 301, 302, 303, 8, 77]); };",
-    "input : { tokens = ([0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2], [2, 1, 1, 0, 0, 2]); };",
-};
-
-enum { MODELS = 2, ALL_LAYERS = -1, TEXT = 2048 };
-
-typedef struct trial {
-    int model;
-    const char *fault;
-    int layer;        /* ALL_LAYERS: no selector */
-    const char *rest; /* other selectors; NULL = none */
-    const char *mask; /* keys of the group mask; NULL = none */
-} trial;
-
-/* False if the fault cannot act. */
-static bool run(live *l, const trial *t, const char *only)
-{
-    char text[TEXT], layers[32] = "";
-
-    if (t->layer != ALL_LAYERS)
-        snprintf(layers, sizeof layers, " layers = \"%d\";", t->layer);
-    snprintf(text, sizeof text,
-             "model : { from = \"%s\"; }; mask : { %s }; %s "
-             "faults : ( { name = \"%s\";%s %s } );",
-             test_model(models[t->model]), t->mask ? t->mask : "", inputs[t->model],
-             t->fault, layers, t->rest ? t->rest : "");
-    live_run(l, text, only);
-    return l->inapplicable == NULL;
-}
-
 static bool has_models(void)
 {
-    return test_model(models[0]) && test_model(models[1]);
-}
-
-static bool is_per_layer(const char *fault)
-{
-    return (txd_fault_selectors(txd_fault_find(fault)) & TXD_FAULT_LAYERS) != 0;
-}
-
-/* The layers in which a fault is tried; returns how many. */
-static int layers_for(int out[3], int model, const char *fault)
-{
-    int last = model == 0 ? 4 : 2;
-
-    if (!is_per_layer(fault)) {
-        out[0] = ALL_LAYERS;
-        return 1;
-    }
-    out[0] = 0;
-    out[1] = last / 2;
-    out[2] = last;
-    return 3;
-}
-
-static void expect_trip(const live *l, const trial *t, const char *law)
-{
-    const txd_result *r = live_result(l, law);
-
-    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s, layer %d: %s says %s %s",
-                  t->fault, t->layer, law, txd_verdict_name(r->verdict), r->note);
-    ck_assert_int_eq(txd_checks_exit(l->results, l->count, false), 1);
-    ck_assert_uint_gt(r->finding_count, 0);
-    ck_assert_str_ne(r->findings[0].message, "");
-    if (t->layer == ALL_LAYERS)
-        return;
-    ck_assert_msg(r->findings[0].layer == t->layer, "%s, layer %d: %s names layer %d",
-                  t->fault, t->layer, law, r->findings[0].layer);
+    return has_subject(SUBJECT_STORIES) && has_subject(SUBJECT_SORT);
 }
 
 START_TEST(every_law_alone_trips_on_each_of_its_faults)
@@ -94,12 +24,12 @@ START_TEST(every_law_alone_trips_on_each_of_its_faults)
 
             if (!txd_fault_find(*fault)) /* not in the catalogue yet */
                 continue;
-            for (int model = 0; model < MODELS; model++)
+            for (int model = 0; model < SUBJECT_REAL; model++)
                 for (int i = layers_for(layers, model, *fault); i-- > 0;) {
                     trial t = {model, *fault, layers[i], NULL, NULL};
                     live l;
 
-                    if (run(&l, &t, txd_check_at(c)->name)) {
+                    if (trial_run(&l, &t, txd_check_at(c)->name)) {
                         ck_assert_uint_eq(l.count, 1);
                         expect_trip(&l, &t, txd_check_at(c)->name);
                         acted++;
@@ -113,22 +43,48 @@ END_TEST
 
 /* Faults that no law finds yet. */
 static const char *const unfound =
-    "mask_fill_finite,mask_fill_too_weak,cross_causal,fp16_scores,softmax_bf16,"
-    "softmax_jacobian_wrong,shared_qkv,heads_identical,post_ln,norm_axis_tokens,"
-    "norm_eps_tiny,norm_eps_huge,grad_zeroed,init_too_large,labels_shifted_twice";
+    "mask_fill_finite,cross_causal,softmax_jacobian_wrong,heads_identical,grad_zeroed,"
+    "init_too_large,labels_shifted_twice";
 
-START_TEST(every_fault_of_the_catalogue_trips_a_law)
+/* Where the norms' input is of the order of 1, the claimed eps is below float32's
+ * rounding. */
+static const char *const below_rounding = "norm_eps_tiny";
+
+/* By one of the laws that name it, with every other one disabled. */
+static bool is_found(const trial *t, bool in_double)
 {
-    for (size_t f = 0; txd_fault_at(f); f++) {
-        const char *name = txd_fault_name(txd_fault_at(f));
-        bool is_named = false;
+    bool found = false;
 
-        for (size_t c = 0; txd_check_at(c); c++)
-            for (const char *const *fault = txd_check_at(c)->faults; *fault; fault++)
-                is_named |= strcmp(*fault, name) == 0;
-        ck_assert_msg(is_named || txd_glob_list(unfound, name),
-                      "no law lists the fault %s", name);
+    for (size_t c = 0; txd_check_at(c) && !found; c++) {
+        live l;
+
+        if (!law_names(txd_check_at(c), t->fault))
+            continue;
+        found = !trial_run_in(&l, t, in_double ? "ref64" : "cpu32",
+                              txd_check_at(c)->name) ||
+                trial_trips(&l, t, txd_check_at(c)->name);
+        live_finish(&l);
     }
+    return found;
+}
+
+START_TEST(every_fault_is_found_by_a_law_alone_in_every_model)
+{
+    for (size_t f = 0; txd_fault_at(f); f++)
+        for (int subject = 0; subject < SUBJECTS; subject++) {
+            const char *name = txd_fault_name(txd_fault_at(f));
+            int layers[3], count = layers_for(layers, subject, name);
+
+            if (!has_subject(subject) || txd_glob_list(unfound, name))
+                continue;
+            for (int i = 0; i < count; i++) {
+                trial t = {subject, name, layers[i], NULL, NULL};
+
+                ck_assert_msg(is_found(&t, txd_glob_list(below_rounding, name)),
+                              "%s in %s, layer %d: no law finds it", name,
+                              subjects[subject].name, layers[i]);
+            }
+        }
 }
 END_TEST
 
@@ -149,7 +105,7 @@ START_TEST(a_fault_of_one_head_is_found_in_the_first_a_middle_and_the_last_head)
             live l;
 
             snprintf(rest, sizeof rest, "heads = \"%d\";", heads[h]);
-            ck_assert(run(&l, &t, faults[f][1]));
+            ck_assert(trial_run(&l, &t, faults[f][1]));
             expect_trip(&l, &t, faults[f][1]);
             ck_assert_int_eq(live_result(&l, faults[f][1])->findings[0].head, heads[h]);
             ck_assert_uint_eq(live_result(&l, faults[f][1])->finding_count, 1);
@@ -164,7 +120,7 @@ START_TEST(a_mask_off_by_one_at_query_5_alone_is_found_and_at_query_0_too)
 
     if (!has_models())
         test_skip(TEST_NO_MODEL);
-    for (int model = 0; model < MODELS; model++)
+    for (int model = 0; model < SUBJECT_REAL; model++)
         for (size_t q = 0; q < 2; q++) {
             char rest[96];
             trial t = {model, "mask_off_by_one", 1, rest, NULL};
@@ -172,7 +128,7 @@ START_TEST(a_mask_off_by_one_at_query_5_alone_is_found_and_at_query_0_too)
             live l;
 
             snprintf(rest, sizeof rest, "queries = \"%d\"; batch = \"0\";", queries[q]);
-            ck_assert(run(&l, &t, "causality"));
+            ck_assert(trial_run(&l, &t, "causality"));
             expect_trip(&l, &t, "causality");
             finding = live_result(&l, "causality")->findings;
             ck_assert_int_eq(finding->batch, 0);
@@ -189,7 +145,7 @@ static void expect_words(const trial *t, const char *law, const char *words)
 {
     live l;
 
-    ck_assert(run(&l, t, law));
+    ck_assert(trial_run(&l, t, law));
     expect_trip(&l, t, law);
     ck_assert_msg(strstr(live_result(&l, law)->findings[0].message, words) != NULL,
                   "%s: %s", t->fault, live_result(&l, law)->findings[0].message);
@@ -253,7 +209,7 @@ START_TEST(the_cause_of_a_nan_is_named)
 
         snprintf(words, sizeof words, "the parameter layers.%d.attn.q.weight holds NaN",
                  layer);
-        ck_assert(run(&l, &nan, "finite"));
+        ck_assert(trial_run(&l, &nan, "finite"));
         expect_trip(&l, &nan, "finite");
         ck_assert_uint_eq(live_result(&l, "finite")->finding_count, 2);
         ck_assert_ptr_nonnull(
@@ -281,13 +237,14 @@ static void print_row(FILE *out, const trial *t)
 
     if (t->layer != ALL_LAYERS)
         snprintf(layer, sizeof layer, "%d", t->layer);
-    fprintf(out, "%-20s %-14s %-5s", t->fault, models[t->model], layer);
-    if (!run(&l, t, NULL))
+    fprintf(out, "%-26s %-14s %-5s", t->fault, subjects[t->subject].name, layer);
+    if (!trial_run(&l, t, NULL))
         fprintf(out, "  cannot act here");
     for (size_t i = 0; i < l.count; i++)
         fprintf(out, "  %-*s", (int)strlen(l.results[i].check),
                 cell(l.results[i].verdict));
-    if (!l.inapplicable && !txd_glob_list(unfound, t->fault))
+    if (!l.inapplicable && !txd_glob_list(unfound, t->fault) &&
+        !txd_glob_list(below_rounding, t->fault))
         ck_assert_int_eq(txd_checks_exit(l.results, l.count, false), 1);
     fprintf(out, "\n");
     live_finish(&l);
@@ -302,25 +259,27 @@ START_TEST(the_table_of_faults_and_laws_is_printed)
         test_skip(TEST_NO_MODEL);
     out = fopen(test_table("faults_and_laws.txt"), "w");
     ck_assert_ptr_nonnull(out);
-    fprintf(out, "Faults against laws (. = the law holds)\n\n%-20s %-14s %-5s", "fault",
+    fprintf(out, "Faults against laws (. = the law holds)\n\n%-26s %-14s %-5s", "fault",
             "model", "layer");
     for (size_t c = 0; txd_check_at(c); c++)
         fprintf(out, "  %s", txd_check_at(c)->name);
     fprintf(out, "\n");
     for (size_t f = 0; txd_fault_at(f); f++)
-        for (int model = 0; model < MODELS; model++) {
+        for (int subject = 0; subject < SUBJECTS; subject++) {
             const char *name = txd_fault_name(txd_fault_at(f));
-            int count = layers_for(layers, model, name);
+            int count = layers_for(layers, subject, name);
 
+            /* Of drawn models the middle layer is enough here. */
             for (int i = 0; i < count; i++)
-                print_row(out, &(trial){model, name, layers[i], NULL, NULL});
+                if (subject < SUBJECT_REAL || i == count / 2)
+                    print_row(out, &(trial){subject, name, layers[i], NULL, NULL});
         }
     ck_assert_int_eq(fclose(out), 0);
 }
 END_TEST
 
 TEST_MAIN(every_law_alone_trips_on_each_of_its_faults,
-          every_fault_of_the_catalogue_trips_a_law,
+          every_fault_is_found_by_a_law_alone_in_every_model,
           a_fault_of_one_head_is_found_in_the_first_a_middle_and_the_last_head,
           a_mask_off_by_one_at_query_5_alone_is_found_and_at_query_0_too,
           findings_name_what_went_wrong, the_cause_of_a_nan_is_named,

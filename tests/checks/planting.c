@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Models with one fault each.
+ */
+#include "planting.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DRAWN(preset, more)                                                            \
+    "{ preset = \"" preset "\"; vocab = 97; d_model = 48; n_heads = 4; n_layers = 5; " \
+    "d_ff = 96; max_seq_len = 64; " more " }"
+#define TOKENS                                                                         \
+    "{ tokens = ([1, 5, 9, 2, 7, 3, 11, 40, 13, 14, 22], [4, 4, 8, 96, 17, 60], "      \
+    "[3, 1, 2, 9, 60, 12, 33, 5]); }"
+
+const planted_model subjects[SUBJECTS] = {
+    {"stories260K", NULL,
+     "{ tokens = ([1, 403, 407, 261, 378, 269, 12, 500, 33, 2, 9], "
+     "[1, 44, 301, 302, 303, 8, 77]); }",
+     5},
+    {"gpt-nano-sort", NULL,
+     "{ tokens = ([0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2], [2, 1, 1, 0, 0, 2]); }", 3},
+    {"mini", DRAWN("mini", ""), TOKENS, 5},
+    {"gpt2", DRAWN("gpt2", ""), TOKENS, 5},
+    {"llama", DRAWN("llama", "n_kv_heads = 2;"), TOKENS, 5},
+    {"post", DRAWN("gpt2", "norm_placement = \"post\";"), TOKENS, 5},
+};
+
+bool has_subject(int number)
+{
+    return subjects[number].model || test_model(subjects[number].name);
+}
+
+bool trial_run_in(live *l, const trial *t, const char *backend, const char *only)
+{
+    const planted_model *s = &subjects[t->subject];
+    char text[2048], layers[32] = "", from[1024] = "";
+
+    if (t->layer != ALL_LAYERS)
+        snprintf(layers, sizeof layers, " layers = \"%d\";", t->layer);
+    if (!s->model)
+        snprintf(from, sizeof from, "{ from = \"%s\"; }", test_model(s->name));
+    snprintf(
+        text, sizeof text,
+        "precision : { backend = \"%s\"; }; model : %s; mask : { %s }; input : %s; "
+        "faults : ( { name = \"%s\";%s %s } );",
+        backend, s->model ? s->model : from, t->mask ? t->mask : "", s->input, t->fault,
+        layers, t->rest ? t->rest : "");
+    live_run(l, text, only);
+    return l->inapplicable == NULL;
+}
+
+bool trial_run(live *l, const trial *t, const char *only)
+{
+    return trial_run_in(l, t, "cpu32", only);
+}
+
+int layers_for(int out[3], int subject, const char *fault)
+{
+    unsigned takes = txd_fault_selectors(txd_fault_find(fault));
+    int last = subjects[subject].layers - 1;
+
+    out[0] = takes & TXD_FAULT_LAYERS ? 0 : ALL_LAYERS;
+    out[1] = last / 2;
+    out[2] = last;
+    return takes & TXD_FAULT_LAYERS ? 3 : 1;
+}
+
+bool law_names(const txd_check *law, const char *fault)
+{
+    for (const char *const *name = law->faults; name && *name; name++)
+        if (strcmp(*name, fault) == 0)
+            return true;
+    return false;
+}
+
+bool trial_trips(const live *l, const trial *t, const char *law)
+{
+    const txd_result *r = live_result(l, law);
+
+    return r->verdict == TXD_VERDICT_FAIL && r->finding_count > 0 &&
+           (t->layer == ALL_LAYERS || r->findings[0].layer == t->layer);
+}
+
+void expect_trip(const live *l, const trial *t, const char *law)
+{
+    const txd_result *r = live_result(l, law);
+
+    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s in %s, layer %d: %s says %s %s",
+                  t->fault, subjects[t->subject].name, t->layer, law,
+                  txd_verdict_name(r->verdict), r->note);
+    ck_assert_int_eq(txd_checks_exit(l->results, l->count, false), 1);
+    ck_assert_uint_gt(r->finding_count, 0);
+    ck_assert_str_ne(r->findings[0].message, "");
+    if (t->layer == ALL_LAYERS)
+        return;
+    ck_assert_msg(r->findings[0].layer == t->layer,
+                  "%s in %s, layer %d: %s names layer %d", t->fault,
+                  subjects[t->subject].name, t->layer, law, r->findings[0].layer);
+}
