@@ -40,19 +40,21 @@ static txd_status check_dtype(const txd_checkpoint *checkpoint,
 }
 
 static txd_status check_shape(const txd_checkpoint *checkpoint,
-                              const txd_trace_info *info, const size_t *dims, int rank)
+                              const txd_trace_info *info, const size_t *dims, int rank,
+                              const txd_param *param)
 {
-    char expected[128], found[128];
+    char expected[128], found[128], name[NAME_BYTES];
 
     if (info->rank == rank &&
         memcmp(info->dims, dims, (size_t)rank * sizeof *dims) == 0)
         return TXD_OK;
     txd_shape_text(expected, sizeof expected, dims, rank);
     txd_shape_text(found, sizeof found, info->dims, info->rank);
+    txd_param_name(name, sizeof name, param->id, param->layer);
     return txd_fail(TXD_ERR_FORMAT,
-                    "%s: tensor \"%s\": expected shape %s by the configuration, found "
-                    "%s",
-                    checkpoint->path, info->name, expected, found);
+                    "%s: tensor \"%s\" (%s): expected shape %s by the configuration, "
+                    "found %s",
+                    checkpoint->path, info->name, name, expected, found);
 }
 
 /* The tensor of a parameter, checked; *transposed if it is stored (in, out). */
@@ -86,7 +88,7 @@ static txd_status find_param(struct txd_hf_tensor **out, bool *transposed,
         dims[0] = dims[1];
         dims[1] = swap;
     }
-    return check_shape(checkpoint, &info, dims, rank);
+    return check_shape(checkpoint, &info, dims, rank, param);
 }
 
 static txd_status check_param(const txd_checkpoint *checkpoint,

@@ -134,6 +134,31 @@ START_TEST(variants_of_the_block_are_healthy)
 }
 END_TEST
 
+START_TEST(layouts_of_heads_and_projections_are_healthy)
+{
+    const char *const layouts[] = {"separate", "fused"};
+    const char *const heads[] = {"n_kv_heads = 4;", "n_kv_heads = 2;",
+                                 "n_kv_heads = 1;",
+                                 "n_kv_heads = 2; head_dim = 2; value_dim = 2;",
+                                 "n_kv_heads = 2; head_dim = 12; value_dim = 5;"};
+
+    for (size_t i = 0; i < 20; i++) {
+        char text[512];
+
+        snprintf(text, sizeof text,
+                 MINI "qkv = \"%s\"; %s qkv_bias = %s; out_bias = true; }; " RAGGED
+                      "pad = \"%s\"; };",
+                 layouts[i % 2], heads[i / 2 % 5], i < 10 ? "true" : "false",
+                 i < 10 ? "left" : "right");
+        expect_silence(text, "");
+    }
+    expect_silence(
+        "model : { preset = \"mini\"; vocab = 64; d_model = 32; n_heads = 1; "
+        "n_layers = 3; d_ff = 64; max_seq_len = 64; }; " RAGGED "};",
+        "heads_distinct");
+}
+END_TEST
+
 START_TEST(variants_of_the_mask_are_healthy)
 {
     expect_silence(MINI "}; mask : { window = 3; }; " RAGGED "};", "");
@@ -190,6 +215,8 @@ END_TEST
 
 TEST_MAIN(stories260K_is_healthy, gpt_nano_sort_is_healthy, the_presets_are_healthy,
           the_presets_are_healthy_at_2_12_and_24_layers_pre_and_post,
-          variants_of_the_block_are_healthy, variants_of_the_mask_are_healthy,
-          one_token_alone_is_healthy, cells_that_are_not_computed_are_counted,
+          variants_of_the_block_are_healthy,
+          layouts_of_heads_and_projections_are_healthy,
+          variants_of_the_mask_are_healthy, one_token_alone_is_healthy,
+          cells_that_are_not_computed_are_counted,
           fresh_tokens_beside_sinusoids_are_information)

@@ -115,6 +115,29 @@ START_TEST(a_wrong_shape_is_refused_with_both_shapes)
 }
 END_TEST
 
+/* W_o is d_model x (heads x value width): 4 x 6 in this Llama, 4 x 4 in this GPT-2. */
+START_TEST(an_output_projection_of_another_shape_is_refused_by_name)
+{
+    for (int layer = 0; layer < 2; layer++) {
+        char name[64], known[64];
+
+        made_llama(&made, "model.");
+        snprintf(name, sizeof name, "model.layers.%d.self_attn.o_proj.weight", layer);
+        snprintf(known, sizeof known, "(layers.%d.attn.o.weight)", layer);
+        made_find(&made, name)->dims[1] = 4;
+        refused(TXD_ERR_FORMAT, LLAMA "}", name, "expected shape (4, 6)");
+        ck_message_has("found (4, 4)");
+        ck_message_has(known);
+        made_gpt2(&made, "");
+        snprintf(name, sizeof name, "h.%d.attn.c_proj.weight", layer);
+        made_find(&made, name)->dims[0] = 6;
+        refused(TXD_ERR_FORMAT, GPT2 "}", name, "expected shape (4, 4)");
+        ck_message_has("found (6, 4)");
+        ck_message_has(known);
+    }
+}
+END_TEST
+
 START_TEST(a_wrong_dtype_is_refused_by_name)
 {
     made_llama(&made, "model.");
@@ -231,6 +254,14 @@ START_TEST(a_changed_configuration_must_fit_the_tensors)
     c.d_ff = 15;
     ck_assert_int_eq(txd_checkpoint_params(&params, checkpoint, &c), TXD_ERR_FORMAT);
     ck_message_has("expected shape (4, 15)");
+    /* Queries, keys and values fill the fused matrix in other widths, too: 2 + 2 + 8
+     * rows. Then W_o is the one that does not fit. */
+    c = *txd_checkpoint_config(checkpoint);
+    c.head_dim = 1;
+    c.value_dim = 4;
+    ck_assert_int_eq(txd_checkpoint_params(&params, checkpoint, &c), TXD_ERR_FORMAT);
+    ck_message_has("h.0.attn.c_proj.weight");
+    ck_message_has("expected shape (8, 4) by the configuration, found (4, 4)");
     c = *txd_checkpoint_config(checkpoint);
     c.qkv = TXD_QKV_SEPARATE;
     ck_assert_int_eq(txd_checkpoint_params(&params, checkpoint, &c), TXD_ERR_CONFIG);
@@ -279,6 +310,7 @@ END_TEST
 TEST_MAIN(fields_that_are_not_supported_are_refused_by_name,
           bad_fields_are_refused_before_the_tensors_are_looked_at,
           a_missing_tensor_is_named, a_wrong_shape_is_refused_with_both_shapes,
+          an_output_projection_of_another_shape_is_refused_by_name,
           a_wrong_dtype_is_refused_by_name, a_bias_is_in_every_layer_or_in_none,
           the_flag_of_a_bias_and_the_tensors_must_agree,
           known_buffers_are_ignored_and_strangers_are_named,
