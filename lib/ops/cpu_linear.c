@@ -146,8 +146,7 @@ txd_status txd_cpu32_linear_back(txd_ctx *ctx, const struct txd_linear_back_args
     if (a->d_bias == NULL)
         return TXD_OK;
     return txd_parallel(ctx, blocks_of(a->n, BLOCK_COLUMNS),
-                        (double)a->rows * BLOCK_COLUMNS / VECTOR, linear_back_bias,
-                        &copy);
+                        (double)a->rows * BLOCK_COLUMNS, linear_back_bias, &copy);
 }
 
 /* ---- attention ---- */

@@ -18,6 +18,20 @@
 /* Shapes: nothing, one, odd, past a vector, past a block. */
 const size_t trial_sizes[TRIAL_SIZES] = {0, 1, 3, 7, 65, 130};
 
+bool trial_begin(struct trial *trial, size_t backend)
+{
+    const txd_backend *b = txd_backend_at(backend);
+
+    *trial = (struct trial){.size = 3, .ctx = {.threads = 1}};
+    if (b == NULL)
+        return false;
+    if (b->prepare != NULL)
+        b->prepare();
+    trial->backend = b;
+    trial->ops = &b->ops;
+    return true;
+}
+
 void *trial_keep(struct trial *t, size_t bytes)
 {
     void *memory = calloc(1, bytes > 0 ? bytes : 1);
@@ -92,6 +106,29 @@ void *trial_narrowed(struct trial *t, const double *x, size_t count)
     if (x == NULL)
         return NULL;
     txd_convert(out, dtype, x, TXD_F64, count);
+    return out;
+}
+
+void *trial_numbers(struct trial *t, const char *name, size_t count)
+{
+    return trial_narrowed(t, trial_doubles(t, name, count), count);
+}
+
+double trial_at(const struct trial *t, const void *x, size_t i)
+{
+    txd_dtype dtype = t->backend->dtype;
+    double value;
+
+    txd_convert(&value, TXD_F64, (const char *)x + i * txd_dtype_bytes(dtype), dtype,
+                1);
+    return value;
+}
+
+double *trial_widened(struct trial *t, const void *x, size_t count)
+{
+    double *out = trial_keep(t, count * sizeof *out);
+
+    txd_convert(out, TXD_F64, x, t->backend->dtype, count);
     return out;
 }
 

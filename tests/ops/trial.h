@@ -41,6 +41,8 @@ struct trial {
 /* Shapes: nothing, one, odd, past a vector, past a block. */
 extern const size_t trial_sizes[TRIAL_SIZES];
 
+/* A trial of the i-th backend, with one thread; false past the last. */
+bool trial_begin(struct trial *trial, size_t backend);
 /* Runs one operation on the shapes and fills of the trial. */
 void trial_run(struct trial *trial, txd_op op);
 void trial_finish(struct trial *trial);
@@ -54,6 +56,11 @@ double trial_rounded(const struct trial *t, double value);
 double trial_huge(const struct trial *t);
 /* The same numbers in the dtype under test; NULL stays NULL. */
 void *trial_narrowed(struct trial *t, const double *x, size_t count);
+/* Filled inputs in the dtype under test. */
+void *trial_numbers(struct trial *t, const char *name, size_t count);
+/* The i-th of such numbers; all of them in double. */
+double trial_at(const struct trial *t, const void *x, size_t i);
+double *trial_widened(struct trial *t, const void *x, size_t count);
 /* An output of NaN between guards; of the dtype under test, or of `element` bytes. */
 void *trial_real_output(struct trial *t, size_t count);
 void *trial_output(struct trial *t, size_t count, size_t element);
