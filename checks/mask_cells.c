@@ -22,17 +22,6 @@ typedef struct row_range {
     size_t visible, hidden; /* cells that are numbers */
 } row_range;
 
-/* The smallest number above 0: half of it is rounded to 0. Formats of fewer digits than
- * their memory are told by their roundoff. */
-static double smallest_of(const txd_pass *pass)
-{
-    if (pass->u_store == 0x1p-11)
-        return 0x1p-24; /* float16 */
-    if (pass->u_store == 0x1p-8 || pass->u_store == 0x1p-9)
-        return 0x1p-133; /* bfloat16 */
-    return pass->dtype == TXD_F64 ? 0x1p-1074 : 0x1p-149;
-}
-
 static void add_wrong(txd_mask_tally *t, txd_mask_wrong wrong,
                       const txd_mask_cell *cell)
 {
@@ -119,7 +108,7 @@ static void judge_range(txd_mask_tally *t, const job *j, size_t row,
                         const row_range *range, const txd_law_place *at)
 {
     double gap = log((double)range->hidden / j->u);
-    double zero = log(t->smallest) - log(2), exponent, weight;
+    double zero = log(t->smallest) - log(2), exponent, weight; /* half rounds to 0 */
 
     t->rows++;
     if (range->visible == 0 || range->hidden == 0 || !isfinite(range->hidden_high) ||
@@ -187,7 +176,7 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
              .fill = pass->claimed->layers[block->site->layer].fill,
              .u = pass->u_store};
 
-    tally->smallest = smallest_of(pass);
+    tally->smallest = pass->tiny;
     tally->status =
         txd_block_earlier(&j.scores, block, txd_point_in(kind, TXD_POINT_ATTN_SCORES));
     if (tally->status != TXD_OK || !block->value.data)

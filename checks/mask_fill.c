@@ -104,6 +104,11 @@ static void say_cause(txd_finding *finding, const txd_mask_tally *t,
 {
     char text[32];
 
+    if (t->count[TXD_MASK_FILLED] == t->visible && t->visible > 0 &&
+        t->count[TXD_MASK_KEPT] == t->hidden) {
+        txd_law_say(finding, ": the mask is inverted");
+        return;
+    }
     switch (wrong) {
     case TXD_MASK_FILLED:
         txd_law_say(finding, ": it is hidden although the claimed mask shows it");
@@ -136,7 +141,7 @@ static void say_weight(txd_finding *finding, const txd_mask_tally *t, bool alone
                     "score of %s: too weak",
                     t->weight_at.query, txd_law_number(fill, t->weight_fill),
                     txd_law_number(score, t->weight_score));
-    txd_law_say(finding, "%s a hidden key gets the weight %s", alone ? "," : ";",
+    txd_law_say(finding, "%s a hidden key would get the weight %s", alone ? "," : ";",
                 txd_law_number(weight, t->weight));
     if (alone)
         txd_law_say(finding, "; so in %" PRIu64 " of %" PRIu64 " rows of this layer",

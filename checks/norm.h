@@ -16,8 +16,9 @@ extern "C" {
  * without bias has zeros. */
 typedef struct txd_norm {
     txd_point out, in;
-    int layer;      /* -1: the final norm */
-    int layer_read; /* whose `in` it reads */
+    txd_point in_elsewhere; /* what it reads with the other placement */
+    int layer;              /* -1: the final norm */
+    int layer_read;         /* whose `in` it reads */
     size_t width;
     double eps;
     bool centred; /* layernorm; else root mean square */

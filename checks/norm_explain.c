@@ -339,9 +339,11 @@ static bool explain_input(char *text, size_t bytes, const txd_norm_evidence *e,
         w.in = other;
         if (!explains(e, &w, claimed))
             continue;
-        snprintf(text, bytes, "it is the norm of %s, not of %s",
+        snprintf(text, bytes, "it is the norm of %s, not of %s%s",
                  txd_point_get((txd_point)point)->name,
-                 txd_point_get(e->norm->in)->name);
+                 txd_point_get(e->norm->in)->name,
+                 point == (int)e->norm->in_elsewhere ? ": the other placement of norms"
+                                                     : "");
         return true;
     }
     return false;

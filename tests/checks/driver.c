@@ -62,7 +62,8 @@ void driver_inputs(driver *d, size_t batch, const int *lengths, bool left)
 void driver_start(driver *d, const char *law)
 {
     txd_check_select select = {.only = law};
-    txd_check_context context = {.claimed = &d->config, .format = d->pass.dtype};
+    txd_check_context context = {
+        .claimed = &d->config, .format = d->pass.dtype, .is_drawn = d->is_drawn};
 
     txd_checks_destroy(d->checks);
     d->checks = NULL;

@@ -17,6 +17,7 @@ typedef struct driver {
     txd_inputs inputs; /* 1 x LENGTH unless changed with driver_inputs */
     txd_pass pass;     /* float64 */
     txd_checks *checks;
+    bool is_drawn;                                    /* weights are not trained */
     txd_setting *root;                                /* thresholds; NULL = defaults */
     unsigned (*offers)(const void *, txd_point, int); /* NULL = everything */
     size_t key_begin, key_limit;        /* computed keys, if key_limit != 0 */

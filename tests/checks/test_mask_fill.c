@@ -169,10 +169,10 @@ START_TEST(what_is_wrong_is_named_in_every_layer)
     } cases[] = {
         {keep, -INFINITY,
          "instead of -Inf; 144 of 144 hidden cells of this layer are "
-         "so: it is not masked; a hidden key gets the weight 0."},
+         "so: it is not masked; a hidden key would get the weight 0."},
         {keep, -1e9, "it is not masked"},
         {add, -1e4, "the fill is added to the score instead of set"},
-        {weaken, -INFINITY, ": the fill is -10; a hidden key gets the weight "},
+        {weaken, -INFINITY, ": the fill is -10; a hidden key would get the weight "},
         {make_finite, -INFINITY, "are so: the fill is -1e+09"},
         {overflow, -1e9, "the format has no such number, the fill overflowed"},
         {hide_one, -INFINITY, "query 5, key 3 is visible, but its score"},
@@ -244,30 +244,33 @@ START_TEST(a_fill_as_claimed_that_is_too_weak_fails_with_the_weight_it_gives)
 }
 END_TEST
 
-/* In float32 exp(-104) is half of the smallest number and exp(-103) is not. */
+/* Half of the smallest number is exp(-103.97) in float32, exp(-17.3) in float16,
+ * exp(-92.9) in bfloat16, exp(-745.1) in float64; some row has a weight of that. */
 START_TEST(how_weak_is_too_weak_follows_from_the_format)
 {
-    const double fills[] = {-105, -102, -105, -746};
-    const txd_verdict verdicts[] = {TXD_VERDICT_PASS, TXD_VERDICT_FAIL,
-                                    TXD_VERDICT_FAIL, TXD_VERDICT_PASS};
+    const struct {
+        txd_dtype format;
+        double passes, fails;
+    } formats[] = {{TXD_F32, -105, -101},
+                   {TXD_F16, -18, -15},
+                   {TXD_BF16, -94, -90},
+                   {TXD_F64, -746, -742}};
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         driver d;
         double *scores, *masked;
 
         driver_init(&d);
-        set_fill(&d, fills[i]);
-        if (i < 2) {
-            d.pass.dtype = TXD_F32;
-            d.pass.u_store = d.pass.u_accumulate = 0x1p-24;
-        }
+        set_fill(&d, i % 2 ? formats[i / 2].fails : formats[i / 2].passes);
+        txd_pass_set_format(&d.pass, formats[i / 2].format);
         driver_start(&d, "mask_fill");
         scores = driver_random(&d, TXD_POINT_ATTN_SCORES, 5);
         memset(scores, 0, driver_count(&d, TXD_POINT_ATTN_SCORES) * sizeof *scores);
         masked = masked_of(&d, 0, scores);
         driver_offer(&d, TXD_POINT_ATTN_SCORES, 0, scores);
         driver_offer(&d, TXD_POINT_ATTN_MASKED, 0, masked);
-        ck_assert_int_eq(driver_result(&d)->verdict, verdicts[i]);
+        ck_assert_int_eq(driver_result(&d)->verdict,
+                         i % 2 ? TXD_VERDICT_FAIL : TXD_VERDICT_PASS);
         driver_finish(&d);
     }
 }

@@ -41,7 +41,8 @@ static void expect_same_finding(const txd_finding *a, const txd_finding *b)
 }
 
 /* Laws that judge values by the parameters, which no recording holds. */
-static const char *const by_parameters = "head_split,output_projection,norm_output";
+static const char *const by_parameters =
+    "head_split,output_projection,norm_output,norm_moments";
 /* Laws that look at the parameters too: other numbers, the same verdict. */
 static const char *const by_both = "qkv_distinct,heads_distinct";
 
@@ -246,6 +247,7 @@ END_TEST
 START_TEST(norms_of_drawn_weights_are_judged_from_the_statistics_of_the_gains)
 {
     const char *const norms[] = {"rmsnorm", "layernorm"};
+    const char *const laws[] = {"norm_output", "norm_moments"};
 
     for (int i = 0; i < 2; i++) {
         char text[TEXT];
@@ -261,11 +263,13 @@ START_TEST(norms_of_drawn_weights_are_judged_from_the_statistics_of_the_gains)
             norms[i]);
         live_record(&l, text, test_file("r.h5"));
         judge_again(&r, l.record, NULL);
-        ck_assert_int_eq(live_result(&l, "norm_output")->verdict, TXD_VERDICT_PASS);
-        ck_assert_msg(result_of(&r, "norm_output")->verdict == TXD_VERDICT_PASS, "%s",
-                      result_of(&r, "norm_output")->note);
-        expect_same_numbers(live_result(&l, "norm_output"),
-                            result_of(&r, "norm_output"));
+        for (int law = 0; law < 2; law++) {
+            const txd_result *result = result_of(&r, laws[law]);
+
+            ck_assert_int_eq(live_result(&l, laws[law])->verdict, TXD_VERDICT_PASS);
+            ck_assert_msg(result->verdict == TXD_VERDICT_PASS, "%s", result->note);
+            expect_same_numbers(live_result(&l, laws[law]), result);
+        }
         finish(&r);
         live_finish(&l);
     }
