@@ -9,80 +9,163 @@
 
 #include <string.h>
 
-struct attention {
-    txd_run *run;
-    int layer;
-    txd_attention_kind kind;
-    const struct txd_attention_weights *weights;
-};
+struct txd_part txd_part_of(txd_run *run, int layer, txd_attention_kind kind)
+{
+    const txd_config *c = run->model->config;
 
-static txd_point point_of(const struct attention *a, txd_point point)
+    return (struct txd_part){
+        .run = run,
+        .layer = layer,
+        .kind = kind,
+        .weights = &run->model->layers[layer].attention[kind],
+        .pre = c->norm_placement == TXD_PLACEMENT_PRE,
+        .stream = txd_stream_into_attention(c, kind),
+        .sum = txd_stream_after_attention(kind),
+        .norm = txd_norm_of_attention(kind),
+    };
+}
+
+txd_point txd_part_point(const struct txd_part *a, txd_point point)
 {
     return txd_point_in(a->kind, point);
 }
 
+struct txd_norm_map txd_part_norm(const struct txd_part *a)
+{
+    return (struct txd_norm_map){a->norm, a->pre ? a->stream : a->sum,
+                                 a->weights->norm_gain, a->weights->norm_bias};
+}
+
 /* Queries come from the stream, keys and values from what is attended to. */
-static size_t tokens_of(const struct attention *a, txd_point point)
+static bool of_memory(const struct txd_part *a, txd_point point)
 {
     bool queries = point == TXD_POINT_ATTN_Q_PROJ || point == TXD_POINT_ATTN_Q;
 
-    return queries || a->kind == TXD_ATTENTION_SELF ? a->run->length
-                                                    : a->run->memory_length;
+    return a->kind == TXD_ATTENTION_CROSS && !queries;
 }
 
-static txd_status project(const struct attention *a, txd_point point,
-                          struct txd_linear_map map, size_t heads)
+struct txd_part_map txd_part_map_of(const struct txd_part *a, txd_point point)
 {
-    txd_run *run = a->run;
-    txd_point out = point_of(a, point);
-    struct txd_layer_ops *ops = &run->layer_ops[a->layer];
-    struct txd_heads_args split = {
-        .at = txd_op_at(ops, TXD_OP_split_heads, a->layer, out),
-        .out = run->own[out],
-        .x = run->scratch,
-        .batch = run->batch,
-        .length = tokens_of(a, point),
-        .heads = heads,
-        .width = map.n / heads,
+    const txd_config *c = a->run->model->config;
+    const struct txd_attention_weights *w = a->weights;
+    bool memory = of_memory(a, point);
+    struct txd_part_map p = {
+        .out = txd_part_point(a, point),
+        .in = memory ? TXD_POINT_INPUT_MEMORY : (a->pre ? a->norm : a->stream),
+        .heads = c->n_kv_heads,
+        .tokens = memory ? a->run->memory_length : a->run->length,
+        .width = point == TXD_POINT_ATTN_V ? c->value_dim : c->head_dim,
+        .weight = w->v,
+        .bias = w->v_bias,
     };
 
-    map.out = TXD_POINT_COUNT;
-    map.buffer = run->scratch;
-    map.rows = split.batch * split.length;
-    map.k = run->model->config->d_model;
+    if (point == TXD_POINT_ATTN_Q_PROJ) {
+        p.heads = c->n_heads;
+        p.weight = w->q;
+        p.bias = w->q_bias;
+    } else if (point == TXD_POINT_ATTN_K_PROJ) {
+        p.weight = w->k;
+        p.bias = w->k_bias;
+    }
+    return p;
+}
+
+struct txd_linear_map txd_part_linear(const struct txd_part *a,
+                                      const struct txd_part_map *p)
+{
+    return (struct txd_linear_map){
+        .out = TXD_POINT_COUNT,
+        .buffer = a->run->scratch,
+        .x = a->run->value[p->in],
+        .weight = p->weight,
+        .bias = p->bias,
+        .n = p->heads * p->width,
+        .k = a->run->model->config->d_model,
+        .rows = a->run->batch * p->tokens,
+    };
+}
+
+struct txd_heads_args txd_part_heads(const struct txd_part *a,
+                                     const struct txd_part_map *p)
+{
+    return (struct txd_heads_args){
+        .batch = a->run->batch,
+        .length = p->tokens,
+        .heads = p->heads,
+        .width = p->width,
+    };
+}
+
+struct txd_rotate_args txd_part_rotation(const struct txd_part *a, txd_point to)
+{
+    txd_run *run = a->run;
+    const txd_config *c = run->model->config;
+    const txd_layer_config *layer = &c->layers[a->layer];
+
+    return (struct txd_rotate_args){
+        .positions = run->actual.positions,
+        .batch = run->batch,
+        .heads = to == TXD_POINT_ATTN_Q ? c->n_heads : c->n_kv_heads,
+        .length = of_memory(a, to) ? run->memory_length : run->length,
+        .width = c->head_dim,
+        .rope_width = layer->rope_width,
+        .base = layer->rope_base,
+        .adjacent = layer->rope_pairing == TXD_PAIRING_ADJACENT,
+    };
+}
+
+bool txd_part_turns(const struct txd_part *a)
+{
+    return a->run->model->config->layers[a->layer].rotary &&
+           a->kind == TXD_ATTENTION_SELF;
+}
+
+struct txd_linear_map txd_part_out(const struct txd_part *a)
+{
+    const txd_config *c = a->run->model->config;
+
+    return (struct txd_linear_map){
+        .out = txd_part_point(a, TXD_POINT_ATTN_OUT),
+        .x = a->run->value[txd_part_point(a, TXD_POINT_ATTN_MERGED)],
+        .weight = a->weights->o,
+        .bias = a->weights->o_bias,
+        .n = c->d_model,
+        .k = c->n_heads * c->value_dim,
+    };
+}
+
+static txd_status project(const struct txd_part *a, txd_point point)
+{
+    txd_run *run = a->run;
+    struct txd_layer_ops *ops = &run->layer_ops[a->layer];
+    struct txd_part_map p = txd_part_map_of(a, point);
+    struct txd_linear_map map = txd_part_linear(a, &p);
+    struct txd_heads_args split = txd_part_heads(a, &p);
+
+    split.at = txd_op_at(ops, TXD_OP_split_heads, a->layer, p.out);
+    split.out = run->own[p.out];
+    split.x = run->scratch;
     TXD_TRY(txd_layer_linear(run, a->layer, &map));
     TXD_TRY(ops->ops.split_heads(&run->ctx, &split));
-    run->value[out] = run->own[out];
-    return txd_taps_offer(run, out, a->layer);
+    run->value[p.out] = run->own[p.out];
+    return txd_taps_offer(run, p.out, a->layer);
 }
 
 /* The rotated value, or the projection itself where nothing turns: rows of a memory
  * have no place in the sequence of the queries. */
-static txd_status rotate(const struct attention *a, txd_point to, txd_point from,
-                         size_t heads)
+static txd_status rotate(const struct txd_part *a, txd_point to, txd_point from)
 {
     txd_run *run = a->run;
-    const txd_layer_config *c = &run->model->config->layers[a->layer];
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
-    bool turns = c->rotary && a->kind == TXD_ATTENTION_SELF;
-    txd_point out = point_of(a, to);
-    struct txd_rotate_args args = {
-        .at = txd_op_at(ops, TXD_OP_rotate, a->layer, out),
-        .out = run->own[out],
-        .x = run->value[point_of(a, from)],
-        .positions = run->actual.positions,
-        .batch = run->batch,
-        .heads = heads,
-        .length = tokens_of(a, to),
-        .width = run->model->config->head_dim,
-        .rope_width = turns ? c->rope_width : 0,
-        .base = c->rope_base,
-        .adjacent = c->rope_pairing == TXD_PAIRING_ADJACENT,
-    };
-    size_t count = args.batch * heads * args.length * args.width;
+    txd_point out = txd_part_point(a, to);
+    struct txd_rotate_args args = txd_part_rotation(a, to);
+    size_t count = args.batch * args.heads * args.length * args.width;
 
-    run->value[out] = run->value[point_of(a, from)];
-    if (turns) {
+    args.at = txd_op_at(ops, TXD_OP_rotate, a->layer, out);
+    args.out = run->own[out];
+    args.x = run->value[txd_part_point(a, from)];
+    run->value[out] = run->value[txd_part_point(a, from)];
+    if (txd_part_turns(a)) {
         TXD_TRY(ops->ops.rotate(&run->ctx, &args));
         run->value[out] = run->own[out];
     } else if (txd_run_wants(run, out, a->layer) & TXD_ASK_EDIT) {
@@ -92,39 +175,25 @@ static txd_status rotate(const struct attention *a, txd_point to, txd_point from
     return txd_taps_offer(run, out, a->layer);
 }
 
-static txd_status project_all(const struct attention *a, const void *x,
-                              const void *attended)
+static txd_status project_all(const struct txd_part *a)
 {
-    const txd_config *c = a->run->model->config;
-    const struct txd_attention_weights *w = a->weights;
-    struct txd_linear_map q = {
-        .x = x, .weight = w->q, .bias = w->q_bias, .n = c->n_heads * c->head_dim};
-    struct txd_linear_map k = {.x = attended,
-                               .weight = w->k,
-                               .bias = w->k_bias,
-                               .n = c->n_kv_heads * c->head_dim};
-    struct txd_linear_map v = {.x = attended,
-                               .weight = w->v,
-                               .bias = w->v_bias,
-                               .n = c->n_kv_heads * c->value_dim};
-
-    TXD_TRY(project(a, TXD_POINT_ATTN_Q_PROJ, q, c->n_heads));
-    TXD_TRY(project(a, TXD_POINT_ATTN_K_PROJ, k, c->n_kv_heads));
-    TXD_TRY(rotate(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ, c->n_heads));
-    TXD_TRY(rotate(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ, c->n_kv_heads));
-    return project(a, TXD_POINT_ATTN_V, v, c->n_kv_heads);
+    TXD_TRY(project(a, TXD_POINT_ATTN_Q_PROJ));
+    TXD_TRY(project(a, TXD_POINT_ATTN_K_PROJ));
+    TXD_TRY(rotate(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ));
+    TXD_TRY(rotate(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ));
+    return project(a, TXD_POINT_ATTN_V);
 }
 
-static txd_status merge_heads(const struct attention *a)
+static txd_status merge_heads(const struct txd_part *a)
 {
     txd_run *run = a->run;
     const txd_config *c = run->model->config;
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
-    txd_point out = point_of(a, TXD_POINT_ATTN_MERGED);
+    txd_point out = txd_part_point(a, TXD_POINT_ATTN_MERGED);
     struct txd_heads_args args = {
         .at = txd_op_at(ops, TXD_OP_merge_heads, a->layer, out),
         .out = run->own[out],
-        .x = run->value[point_of(a, TXD_POINT_ATTN_HEADS)],
+        .x = run->value[txd_part_point(a, TXD_POINT_ATTN_HEADS)],
         .batch = run->batch,
         .length = run->length,
         .heads = c->n_heads,
@@ -136,54 +205,37 @@ static txd_status merge_heads(const struct attention *a)
     return txd_taps_offer(run, out, a->layer);
 }
 
-static txd_status attended_heads(const struct attention *a)
+static txd_status attended_heads(const struct txd_part *a)
 {
     txd_run *run = a->run;
-    txd_point heads = point_of(a, TXD_POINT_ATTN_HEADS);
+    txd_point heads = txd_part_point(a, TXD_POINT_ATTN_HEADS);
 
     TXD_TRY(txd_attend(run, a->layer, a->kind));
     run->value[heads] = run->own[heads];
     return txd_taps_offer(run, heads, a->layer);
 }
 
-static txd_status add_branch(const struct attention *a, txd_point stream)
+static txd_status add_branch(const struct txd_part *a)
 {
     txd_run *run = a->run;
-    const txd_config *c = run->model->config;
-    txd_point branch = point_of(a, TXD_POINT_ATTN_BRANCH);
-    struct txd_linear_map out = {
-        .out = point_of(a, TXD_POINT_ATTN_OUT),
-        .x = run->value[point_of(a, TXD_POINT_ATTN_MERGED)],
-        .weight = a->weights->o,
-        .bias = a->weights->o_bias,
-        .n = c->d_model,
-        .k = c->n_heads * c->value_dim,
-    };
+    txd_point branch = txd_part_point(a, TXD_POINT_ATTN_BRANCH);
+    struct txd_linear_map out = txd_part_out(a);
 
     TXD_TRY(txd_layer_linear(run, a->layer, &out));
     TXD_TRY(txd_layer_branch(run, a->layer, branch, out.out));
-    return txd_layer_residual(run, a->layer, txd_stream_after_attention(a->kind),
-                              branch, stream);
+    return txd_layer_residual(run, a->layer, a->sum, branch, a->stream);
 }
 
 txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind)
 {
-    const txd_config *c = run->model->config;
-    struct attention a = {run, layer, kind, &run->model->layers[layer].attention[kind]};
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
-    txd_point stream = txd_stream_into_attention(c, kind);
-    struct txd_norm_map norm = {txd_norm_of_attention(kind),
-                                pre ? stream : txd_stream_after_attention(kind),
-                                a.weights->norm_gain, a.weights->norm_bias};
-    const void *x;
+    struct txd_part a = txd_part_of(run, layer, kind);
+    struct txd_norm_map norm = txd_part_norm(&a);
 
-    if (pre)
+    if (a.pre)
         TXD_TRY(txd_layer_norm(run, layer, &norm));
-    x = run->value[pre ? norm.out : stream];
-    TXD_TRY(project_all(
-        &a, x, kind == TXD_ATTENTION_CROSS ? run->value[TXD_POINT_INPUT_MEMORY] : x));
+    TXD_TRY(project_all(&a));
     TXD_TRY(attended_heads(&a));
     TXD_TRY(merge_heads(&a));
-    TXD_TRY(add_branch(&a, stream));
-    return pre ? TXD_OK : txd_layer_norm(run, layer, &norm);
+    TXD_TRY(add_branch(&a));
+    return a.pre ? TXD_OK : txd_layer_norm(run, layer, &norm);
 }

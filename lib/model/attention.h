@@ -11,7 +11,39 @@
 extern "C" {
 #endif
 
-/* One layer's attention in progress. */
+/* One attention of one layer, as a part of a block. */
+struct txd_part {
+    txd_run *run;
+    int layer;
+    txd_attention_kind kind;
+    const struct txd_attention_weights *weights;
+    bool pre;                    /* the norm comes first, else last */
+    txd_point stream, sum, norm; /* what enters; plus the branch; the norm's output */
+};
+
+/* One of its projections: weight (heads * width, d_model), bias or NULL. */
+struct txd_part_map {
+    txd_point in, out;
+    size_t heads, tokens, width;
+    const void *weight, *bias;
+};
+
+struct txd_part txd_part_of(txd_run *run, int layer, txd_attention_kind kind);
+/* The point that is called so in self-attention, in this one. */
+txd_point txd_part_point(const struct txd_part *a, txd_point point);
+/* What its operations do; where they do it is for the caller to set. Points are those
+ * of self-attention: ATTN_Q_PROJ, ATTN_K_PROJ, ATTN_V; ATTN_Q, ATTN_K. */
+struct txd_norm_map txd_part_norm(const struct txd_part *a);
+struct txd_part_map txd_part_map_of(const struct txd_part *a, txd_point point);
+struct txd_linear_map txd_part_linear(const struct txd_part *a,
+                                      const struct txd_part_map *p);
+struct txd_heads_args txd_part_heads(const struct txd_part *a,
+                                     const struct txd_part_map *p);
+struct txd_rotate_args txd_part_rotation(const struct txd_part *a, txd_point to);
+bool txd_part_turns(const struct txd_part *a); /* q and k rotate */
+struct txd_linear_map txd_part_out(const struct txd_part *a);
+
+/* One layer's attention over tiles, in progress. */
 struct txd_attention {
     txd_run *run;
     int layer;
@@ -19,9 +51,22 @@ struct txd_attention {
     size_t keys;       /* length of the sequence that is attended to */
     bool hidden;       /* compute hidden cells too */
     size_t blocks;     /* of query rows per head */
+    size_t count;      /* of tiles */
     size_t first_tile; /* of the current wave */
+    void *planes;      /* where somebody edits a (b, h, q, k) value; else NULL */
     struct txd_tile *tiles;
 };
+
+/* `half`: VALUE on the way there, GRADIENT on the way back. */
+struct txd_attention txd_attention_begin(txd_run *run, int layer,
+                                         txd_attention_kind kind, txd_site_kind half);
+
+/* Runs `body` over all tiles in waves: body(job, i, worker) for tiles[i], which is tile
+ * first_tile + i; then merge(job, wave) on the calling thread, NULL = nothing. */
+txd_status txd_tiles_in_waves(struct txd_attention *job,
+                              txd_status (*body)(void *self, size_t i, int worker),
+                              txd_status (*merge)(struct txd_attention *job,
+                                                  size_t wave));
 
 /* Which batch row, head and queries the tile of this number is. */
 void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
@@ -35,13 +80,26 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
 txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile);
 
+/* Lets the tile's scores, masked and weights be its rows of the planes. */
+void txd_tile_aim_at_planes(const struct txd_attention *job, struct txd_tile *tile);
+
+/* Where in `scores` and the like a tile's operation is called. */
+txd_op_site txd_tile_at(const struct txd_attention *job, const struct txd_tile *tile,
+                        txd_op op, txd_point point);
+/* The mask over the tile's batch row. */
+txd_mask_view txd_tile_mask_view(const struct txd_attention *job,
+                                 const struct txd_tile *tile);
+/* First row of a tile's keys in a (b, g, k) value. */
+size_t txd_tile_key_row(const struct txd_attention *job, const struct txd_tile *tile);
 /* First row of a tile's queries in a (b, h, q) value. */
 size_t txd_tile_query_row(const txd_run *run, const struct txd_tile *tile);
 /* Row `row` of a value of this width in the backend's dtype. */
 char *txd_row_of(const txd_run *run, void *data, size_t row, size_t width);
 
-/* attn.q, attn.k, attn.v to attn.heads (or cross.*), every tile offered on the way. */
+/* attn.q, attn.k, attn.v to attn.heads (or cross.*), every tile offered on the way; and
+ * back, from the gradient of the heads to those of q, k and v. */
 txd_status txd_attend(txd_run *run, int layer, txd_attention_kind kind);
+txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind);
 
 #ifdef __cplusplus
 }

@@ -105,8 +105,8 @@ static void mark_hidden(const struct txd_attention *job, struct txd_tile *tile)
     }
 }
 
-static txd_mask_view mask_of_tile(const struct txd_attention *job,
-                                  const struct txd_tile *tile)
+txd_mask_view txd_tile_mask_view(const struct txd_attention *job,
+                                 const struct txd_tile *tile)
 {
     return txd_mask_of_attention(job->kind, layer_config(job->run, job->layer),
                                  &job->run->actual, tile->batch);
@@ -116,7 +116,7 @@ txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile
 {
     txd_run *run = job->run;
     struct txd_layer_ops *ops = &run->layer_ops[job->layer];
-    txd_mask_view mask = mask_of_tile(job, tile);
+    txd_mask_view mask = txd_tile_mask_view(job, tile);
     struct txd_visible_args args = {
         .at = txd_op_at(ops, TXD_OP_visible, job->layer,
                         txd_point_in(job->kind, TXD_POINT_ATTN_MASKED)),
@@ -145,8 +145,8 @@ txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile
 
 /* ---- the operations on a tile ---- */
 
-static txd_op_site tile_at(const struct txd_attention *job, const struct txd_tile *tile,
-                           txd_op op, txd_point point)
+txd_op_site txd_tile_at(const struct txd_attention *job, const struct txd_tile *tile,
+                        txd_op op, txd_point point)
 {
     txd_op_site at = txd_op_at(&job->run->layer_ops[job->layer], op, job->layer,
                                txd_point_in(job->kind, point));
@@ -157,7 +157,7 @@ static txd_op_site tile_at(const struct txd_attention *job, const struct txd_til
     return at;
 }
 
-static size_t kv_row(const struct txd_attention *job, const struct txd_tile *tile)
+size_t txd_tile_key_row(const struct txd_attention *job, const struct txd_tile *tile)
 {
     const txd_config *c = job->run->model->config;
     size_t group = tile->head / (c->n_heads / c->n_kv_heads);
@@ -182,7 +182,7 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
     size_t width = run->model->config->head_dim;
     const size_t edges[4] = {0, tile->begin, tile->end, tile->keys};
     struct txd_scores_args args = {
-        .at = tile_at(job, tile, TXD_OP_scores, TXD_POINT_ATTN_SCORES),
+        .at = txd_tile_at(job, tile, TXD_OP_scores, TXD_POINT_ATTN_SCORES),
         .q = txd_row_of(run, value_of(job, TXD_POINT_ATTN_Q),
                         txd_tile_query_row(run, tile), width),
         .rows = tile->rows,
@@ -192,7 +192,7 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
     };
 
     for (int part = 0; part < 3; part++) {
-        size_t row = kv_row(job, tile) + tile->key_begin + edges[part];
+        size_t row = txd_tile_key_row(job, tile) + tile->key_begin + edges[part];
 
         args.out = txd_row_of(run, tile->scores, edges[part], 1);
         args.k = txd_row_of(run, value_of(job, TXD_POINT_ATTN_K), row, width);
@@ -206,7 +206,7 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
 txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
 {
     struct txd_mask_args args = {
-        .at = tile_at(job, tile, TXD_OP_mask, TXD_POINT_ATTN_MASKED),
+        .at = txd_tile_at(job, tile, TXD_OP_mask, TXD_POINT_ATTN_MASKED),
         .out = tile->masked,
         .scores = tile->scores,
         .visible = tile->visible,
@@ -222,9 +222,9 @@ txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
 txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *tile)
 {
     size_t row = txd_tile_query_row(job->run, tile);
-    txd_mask_view mask = mask_of_tile(job, tile);
+    txd_mask_view mask = txd_tile_mask_view(job, tile);
     struct txd_softmax_args args = {
-        .at = tile_at(job, tile, TXD_OP_softmax, TXD_POINT_ATTN_WEIGHTS),
+        .at = txd_tile_at(job, tile, TXD_OP_softmax, TXD_POINT_ATTN_WEIGHTS),
         .out = tile->weights,
         .masked = tile->masked,
         .max = job->run->max + row,
@@ -259,7 +259,7 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
     txd_run *run = job->run;
     size_t row = txd_tile_query_row(run, tile);
     struct txd_rows_args args = {
-        .at = tile_at(job, tile, TXD_OP_rows, TXD_POINT_ATTN_WEIGHTS),
+        .at = txd_tile_at(job, tile, TXD_OP_rows, TXD_POINT_ATTN_WEIGHTS),
         .rows = tile->row_statistics,
         .weights = tile->weights,
         .max = run->max + row,
@@ -286,9 +286,9 @@ txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
     size_t width = run->model->config->value_dim;
-    size_t row = kv_row(job, tile) + tile->key_begin + tile->begin;
+    size_t row = txd_tile_key_row(job, tile) + tile->key_begin + tile->begin;
     struct txd_mix_args args = {
-        .at = tile_at(job, tile, TXD_OP_mix, TXD_POINT_ATTN_HEADS),
+        .at = txd_tile_at(job, tile, TXD_OP_mix, TXD_POINT_ATTN_HEADS),
         .out = txd_row_of(run, run->own[txd_point_in(job->kind, TXD_POINT_ATTN_HEADS)],
                           txd_tile_query_row(run, tile), width),
         .weights = txd_row_of(run, tile->weights, tile->begin, 1),

@@ -23,51 +23,58 @@ static txd_status stream_tile(void *self, size_t i, int worker)
     TXD_TRY(txd_tile_mask(job, tile));
     TXD_TRY(txd_tile_softmax(job, tile));
     TXD_TRY(txd_tile_rows(job, tile));
-    txd_taps_reduce_tile(job->run, tile, job->layer);
+    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_VALUE);
     return txd_tile_mix(job, tile);
 }
 
-/* Runs `body` over all tiles in waves; merges each wave in index order if asked. */
-static txd_status in_waves(struct txd_attention *job,
-                           txd_status (*body)(void *self, size_t i, int worker),
-                           bool merge)
+static txd_status merge_wave(struct txd_attention *job, size_t wave)
+{
+    for (size_t i = 0; i < wave; i++)
+        TXD_TRY(txd_taps_merge_tile(job->run, &job->tiles[i], job->layer,
+                                    TXD_SITE_VALUE,
+                                    job->first_tile + i + 1 == job->count));
+    return TXD_OK;
+}
+
+txd_status txd_tiles_in_waves(struct txd_attention *job,
+                              txd_status (*body)(void *self, size_t i, int worker),
+                              txd_status (*merge)(struct txd_attention *job,
+                                                  size_t wave))
 {
     txd_run *run = job->run;
     const txd_config *c = run->model->config;
-    size_t count = run->batch * c->n_heads * job->blocks;
     double cells = (double)run->tile_rows * (double)job->keys;
     double operations = cells * (32 + (double)(c->head_dim + c->value_dim) / 4);
 
-    for (size_t first = 0; first < count; first += run->wave) {
-        size_t wave = count - first < run->wave ? count - first : run->wave;
+    for (size_t first = 0; first < job->count; first += run->wave) {
+        size_t wave = job->count - first < run->wave ? job->count - first : run->wave;
 
         job->first_tile = first;
         TXD_TRY(txd_parallel(&run->ctx, wave, operations, body, job));
-        for (size_t i = 0; merge && i < wave; i++)
-            TXD_TRY(txd_taps_merge_tile(run, &job->tiles[i], job->layer,
-                                        first + i + 1 == count));
+        if (merge != NULL)
+            TXD_TRY(merge(job, wave));
     }
     return TXD_OK;
 }
 
 /* ---- the whole matrix, where somebody edits it ---- */
 
-static void aim_at_formed(const struct txd_attention *job, struct txd_tile *tile)
+void txd_tile_aim_at_planes(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
     size_t n = job->keys, row = txd_tile_query_row(run, tile);
     size_t plane = run->batch * run->model->config->n_heads * run->length;
 
-    tile->scores = txd_row_of(run, run->formed, row, n);
-    tile->masked = txd_row_of(run, run->formed, plane + row, n);
-    tile->weights = txd_row_of(run, run->formed, 2 * plane + row, n);
+    tile->scores = txd_row_of(run, job->planes, row, n);
+    tile->masked = txd_row_of(run, job->planes, plane + row, n);
+    tile->weights = txd_row_of(run, job->planes, 2 * plane + row, n);
 }
 
 static txd_status formed_tile(const struct txd_attention *job, struct txd_tile *tile,
                               size_t i)
 {
     txd_tile_locate(job, tile, job->first_tile + i);
-    aim_at_formed(job, tile);
+    txd_tile_aim_at_planes(job, tile);
     return txd_tile_cells(job, tile);
 }
 
@@ -105,93 +112,85 @@ static txd_status formed_rest(void *self, size_t i, int worker)
     (void)worker;
     TXD_TRY(formed_tile(job, &job->tiles[i], i));
     TXD_TRY(txd_tile_rows(job, &job->tiles[i]));
-    txd_taps_reduce_tile(job->run, &job->tiles[i], job->layer);
+    txd_taps_reduce_tile(job->run, &job->tiles[i], job->layer, TXD_SITE_VALUE);
     return txd_tile_mix(job, &job->tiles[i]);
 }
 
-static txd_status form(txd_run *run, size_t keys, size_t *plane_bytes)
+/* Edits of one of the three planes. */
+static txd_status edit_plane(const struct txd_attention *job, txd_point point,
+                             size_t plane)
 {
-    size_t rows = run->batch * run->model->config->n_heads * run->length, bytes;
-    size_t limit =
-        run->options.form_limit > 0 ? run->options.form_limit : (size_t)1 << 30;
+    txd_run *run = job->run;
+    size_t rows = run->batch * run->model->config->n_heads * run->length;
 
-    TXD_TRY(txd_size_mul(&bytes, rows, keys));
-    TXD_TRY(txd_size_mul(&bytes, bytes, txd_dtype_bytes(run->model->backend->dtype)));
-    *plane_bytes = bytes;
-    TXD_TRY(txd_size_mul(&bytes, bytes, 3));
-    if (bytes > limit)
-        return txd_fail(TXD_ERR_LIMIT,
-                        "editing attention forms whole (b, h, q, k) values: %zu bytes, "
-                        "more than the limit of %zu; use a shorter sequence",
-                        bytes, limit);
-    if (run->formed != NULL && run->form_bytes >= bytes)
-        return TXD_OK;
-    if (run->formed != NULL)
-        run->model->backend->free(run->formed);
-    run->formed = run->model->backend->alloc(bytes);
-    run->form_bytes = run->formed == NULL ? 0 : bytes;
-    return run->formed == NULL ? TXD_ERR_MEMORY : TXD_OK;
+    return txd_taps_edit(run, txd_point_in(job->kind, point), job->layer,
+                         txd_row_of(run, job->planes, plane * rows, job->keys));
 }
 
 static txd_status formed_attention(struct txd_attention *job)
 {
-    txd_run *run = job->run;
-    size_t plane;
-    char *formed;
-
-    TXD_TRY(form(run, job->keys, &plane));
-    formed = run->formed;
-    job->hidden = true;
-    TXD_TRY(in_waves(job, formed_scores, false));
-    TXD_TRY(txd_taps_edit(run, txd_point_in(job->kind, TXD_POINT_ATTN_SCORES),
-                          job->layer, formed));
-    TXD_TRY(in_waves(job, formed_mask, false));
-    TXD_TRY(txd_taps_edit(run, txd_point_in(job->kind, TXD_POINT_ATTN_MASKED),
-                          job->layer, formed + plane));
-    TXD_TRY(in_waves(job, formed_softmax, false));
-    TXD_TRY(txd_taps_edit(run, txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS),
-                          job->layer, formed + 2 * plane));
-    return in_waves(job, formed_rest, true);
+    TXD_TRY(txd_tiles_in_waves(job, formed_scores, NULL));
+    TXD_TRY(edit_plane(job, TXD_POINT_ATTN_SCORES, 0));
+    TXD_TRY(txd_tiles_in_waves(job, formed_mask, NULL));
+    TXD_TRY(edit_plane(job, TXD_POINT_ATTN_MASKED, 1));
+    TXD_TRY(txd_tiles_in_waves(job, formed_softmax, NULL));
+    TXD_TRY(edit_plane(job, TXD_POINT_ATTN_WEIGHTS, 2));
+    return txd_tiles_in_waves(job, formed_rest, merge_wave);
 }
 
-static unsigned wanted(const struct txd_attention *job, txd_point point)
+static unsigned wanted(const struct txd_attention *job, txd_site_kind kind,
+                       txd_point point)
 {
-    return txd_run_wants(job->run, txd_point_in(job->kind, point), job->layer);
+    point = txd_point_in(job->kind, point);
+    return kind == TXD_SITE_GRADIENT
+               ? txd_run_wants_gradient(job->run, point, job->layer)
+               : txd_run_wants(job->run, point, job->layer);
 }
 
-static bool compute_hidden(const struct txd_attention *job)
+/* Hidden cells have something to say to observers alone: on the way back they are 0,
+ * unless something is wrong. */
+static bool compute_hidden(const struct txd_attention *job, txd_site_kind kind)
 {
-    const txd_run *run = job->run;
+    unsigned weights = wanted(job, kind, TXD_POINT_ATTN_WEIGHTS);
+    unsigned all = weights | wanted(job, kind, TXD_POINT_ATTN_MASKED) |
+                   wanted(job, kind, TXD_POINT_ATTN_SCORES);
 
-    switch (run->model->config->evaluate_hidden) {
+    if (kind == TXD_SITE_GRADIENT && all == 0)
+        return false;
+    switch (job->run->model->config->evaluate_hidden) {
     case TXD_HIDDEN_ALWAYS:
         return true;
     case TXD_HIDDEN_NEVER:
         return false;
     default:
-        return job->keys <= TXD_SHORT_LENGTH ||
-               (wanted(job, TXD_POINT_ATTN_WEIGHTS) & TXD_ASK_HIDDEN) != 0;
+        return job->keys <= TXD_SHORT_LENGTH || (weights & TXD_ASK_HIDDEN) != 0;
     }
+}
+
+struct txd_attention txd_attention_begin(txd_run *run, int layer,
+                                         txd_attention_kind kind, txd_site_kind half)
+{
+    struct txd_attention job = {
+        .run = run, .layer = layer, .kind = kind, .tiles = run->tiles};
+
+    job.keys = kind == TXD_ATTENTION_CROSS ? run->memory_length : run->length;
+    job.planes = run->planes[2 * (size_t)layer + kind];
+    job.hidden = job.planes != NULL || compute_hidden(&job, half);
+    job.blocks = (run->length + run->tile_rows - 1) / run->tile_rows;
+    job.count = run->batch * run->model->config->n_heads * job.blocks;
+    memset(run->tile_stats, 0, sizeof run->tile_stats);
+    if (job.planes == NULL)
+        return job;
+    job.tiles = run->formed_tiles;
+    memcpy(job.tiles, run->tiles, run->wave * sizeof *run->tiles);
+    return job;
 }
 
 txd_status txd_attend(txd_run *run, int layer, txd_attention_kind kind)
 {
-    struct txd_tile *wave = run->tiles;
-    struct txd_attention job = {
-        .run = run, .layer = layer, .kind = kind, .tiles = wave};
-    unsigned wants;
+    struct txd_attention job = txd_attention_begin(run, layer, kind, TXD_SITE_VALUE);
 
-    job.keys = kind == TXD_ATTENTION_CROSS ? run->memory_length : run->length;
-    if (run->length == 0)
-        return TXD_OK;
-    job.hidden = compute_hidden(&job);
-    wants = wanted(&job, TXD_POINT_ATTN_SCORES) | wanted(&job, TXD_POINT_ATTN_MASKED) |
-            wanted(&job, TXD_POINT_ATTN_WEIGHTS);
-    job.blocks = (run->length + run->tile_rows - 1) / run->tile_rows;
-    memset(run->tile_stats, 0, sizeof run->tile_stats);
-    if (!(wants & TXD_ASK_EDIT))
-        return in_waves(&job, stream_tile, true);
-    job.tiles = run->formed_tiles;
-    memcpy(job.tiles, wave, run->wave * sizeof *wave);
-    return formed_attention(&job);
+    if (job.planes != NULL)
+        return formed_attention(&job);
+    return txd_tiles_in_waves(&job, stream_tile, merge_wave);
 }

@@ -9,17 +9,15 @@
 
 #include "model/run_private.h"
 
-/* Where the next parameter goes. */
 struct binder {
     struct txd_model *model;
     txd_params *params;
-    char *next; /* NULL while only counting */
-    size_t bytes;
+    const char **places; /* (layer or 0, id): where it lies; NULL if there is none */
 };
 
-static size_t aligned(size_t bytes)
+static size_t place_index(txd_param_id id, int layer)
 {
-    return (bytes + 63) / 64 * 64;
+    return (size_t)(layer < 0 ? 0 : layer) * TXD_PARAM_COUNT + id;
 }
 
 /* `count` elements in the format of the backend. */
@@ -44,29 +42,51 @@ static void store(void *to, const txd_backend *backend, const txd_tensor *from,
     }
 }
 
-/* Reserves space for a parameter and fills it; NULL if the model has none such. */
-static const char *place(struct binder *binder, txd_param_id id, int layer)
+/* NULL if the model has no such parameter. */
+static const char *place(const struct binder *binder, txd_param_id id, int layer)
 {
-    const txd_param *param = txd_params_get(binder->params, id, layer);
-    txd_dtype dtype = binder->model->backend->dtype;
-    size_t count;
-    char *here;
+    return binder->places[place_index(id, layer)];
+}
 
-    if (param == NULL)
-        return NULL;
-    count = txd_tensor_count(&param->value);
-    binder->bytes += aligned(count * txd_dtype_bytes(dtype));
-    if (binder->next == NULL)
-        return NULL;
-    here = binder->next;
-    store(here, binder->model->backend, &param->value, count);
-    binder->next += aligned(count * txd_dtype_bytes(dtype));
-    return here;
+/* Gives every parameter its place, in order. */
+static txd_status lay_out(struct binder *binder)
+{
+    struct txd_model *model = binder->model;
+
+    model->param_count = txd_params_count(binder->params);
+    model->params =
+        txd_arena_alloc(model->arena, model->param_count, sizeof *model->params);
+    if (model->params == NULL)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < model->param_count; i++) {
+        const txd_param *param = txd_params_at(binder->params, i);
+        size_t bytes =
+            txd_tensor_count(&param->value) * txd_dtype_bytes(model->backend->dtype);
+
+        model->params[i] =
+            (struct txd_model_param){param->id, param->layer, model->bytes};
+        model->bytes += (bytes + 63) / 64 * 64;
+    }
+    return TXD_OK;
+}
+
+static void convert_all(struct binder *binder)
+{
+    struct txd_model *model = binder->model;
+
+    for (size_t i = 0; i < model->param_count; i++) {
+        const txd_tensor *value = &txd_params_at(binder->params, i)->value;
+        const struct txd_model_param *param = &model->params[i];
+        char *here = (char *)model->memory + param->offset;
+
+        store(here, model->backend, value, txd_tensor_count(value));
+        binder->places[place_index(param->id, param->layer)] = here;
+    }
 }
 
 /* The row ranges of a fused parameter; `width` is 1 for a bias. */
-static void place_fused(struct binder *binder, txd_param_id id, int layer, size_t width,
-                        const void *parts[3])
+static void place_fused(const struct binder *binder, txd_param_id id, int layer,
+                        size_t width, const void *parts[3])
 {
     const txd_config *c = binder->model->config;
     const char *whole = place(binder, id, layer);
@@ -79,7 +99,7 @@ static void place_fused(struct binder *binder, txd_param_id id, int layer, size_
     parts[2] = whole + (c->n_heads + c->n_kv_heads) * c->head_dim * row;
 }
 
-static void place_self(struct binder *binder, struct txd_attention_weights *w,
+static void place_self(const struct binder *binder, struct txd_attention_weights *w,
                        int layer)
 {
     const txd_config *c = binder->model->config;
@@ -108,7 +128,7 @@ static void place_self(struct binder *binder, struct txd_attention_weights *w,
     w->o_bias = place(binder, TXD_PARAM_O_BIAS, layer);
 }
 
-static void place_cross(struct binder *binder, struct txd_attention_weights *w,
+static void place_cross(const struct binder *binder, struct txd_attention_weights *w,
                         int layer)
 {
     w->norm_gain = place(binder, TXD_PARAM_NORM_CROSS_WEIGHT, layer);
@@ -123,7 +143,7 @@ static void place_cross(struct binder *binder, struct txd_attention_weights *w,
     w->o_bias = place(binder, TXD_PARAM_CROSS_O_BIAS, layer);
 }
 
-static void place_layer(struct binder *binder, int layer)
+static void place_layer(const struct binder *binder, int layer)
 {
     struct txd_layer_weights *w = &binder->model->layers[layer];
 
@@ -139,7 +159,7 @@ static void place_layer(struct binder *binder, int layer)
     w->down_bias = place(binder, TXD_PARAM_DOWN_BIAS, layer);
 }
 
-static void place_all(struct binder *binder)
+static void place_all(const struct binder *binder)
 {
     struct txd_model *model = binder->model;
 
@@ -156,18 +176,19 @@ static void place_all(struct binder *binder)
 
 static txd_status fill_model(struct txd_model *model, txd_params *params)
 {
-    struct binder binder = {model, params, NULL, 0};
+    size_t layers = model->config->n_layers;
+    struct binder binder = {model, params, NULL};
 
-    model->layers =
-        txd_arena_alloc(model->arena, model->config->n_layers, sizeof *model->layers);
-    if (model->layers == NULL)
+    model->layers = txd_arena_alloc(model->arena, layers, sizeof *model->layers);
+    binder.places =
+        txd_arena_alloc(model->arena, layers * TXD_PARAM_COUNT, sizeof *binder.places);
+    if (model->layers == NULL || binder.places == NULL)
         return TXD_ERR_MEMORY;
-    place_all(&binder);
-    model->bytes = binder.bytes;
-    model->memory = model->backend->alloc(binder.bytes);
+    TXD_TRY(lay_out(&binder));
+    model->memory = model->backend->alloc(model->bytes);
     if (model->memory == NULL)
         return TXD_ERR_MEMORY;
-    binder.next = model->memory;
+    convert_all(&binder);
     place_all(&binder);
     return TXD_OK;
 }

@@ -168,13 +168,38 @@ static txd_status embeddings(txd_run *run)
 
 /* ---- blocks ---- */
 
-/* What the layer before has left, so that a tap which asks for a value before it is
+/* Own buffers for the layer, where a backward half will read them. What the layer
+ * before has left is forgotten, so that a tap which asks for a value before it is
  * formed (under a fault of order) is not given another layer's. */
-static void forget_values(txd_run *run)
+static void enter_layer(txd_run *run, size_t layer)
 {
     for (int p = 0; p < TXD_POINT_COUNT; p++)
-        if (txd_point_per_layer((txd_point)p))
+        if (txd_point_per_layer((txd_point)p)) {
             run->value[p] = NULL;
+            if (run->kept != NULL)
+                run->own[p] = run->kept[layer].own[p];
+        }
+}
+
+static void leave_layer(txd_run *run, size_t layer)
+{
+    if (run->kept != NULL)
+        memcpy(run->kept[layer].value, run->value, sizeof run->value);
+}
+
+txd_status txd_run_progress(txd_run *run, size_t done)
+{
+    size_t layers = run->model->config->n_layers;
+
+    if (run->options.progress == NULL ||
+        run->options.progress(run->options.progress_self, run->pass.step, done,
+                              run->options.backward ? 2 * layers : layers) == 0)
+        return TXD_OK;
+    if (done <= layers)
+        return txd_fail(TXD_ERR_INTERRUPTED, "interrupted after layer %zu of %zu",
+                        done - 1, layers);
+    return txd_fail(TXD_ERR_INTERRUPTED, "interrupted at layer %zu, on the way back",
+                    2 * layers - done);
 }
 
 static txd_status blocks(txd_run *run)
@@ -186,10 +211,10 @@ static txd_status blocks(txd_run *run)
     txd_point end = TXD_POINT_EMBED_OUT;
 
     for (size_t l = 0; l < c->n_layers; l++) {
-        int stop = 0;
+        const void *stream = run->value[end];
 
-        memcpy(run->own[TXD_POINT_RESID_PRE], run->value[end], bytes);
-        forget_values(run);
+        enter_layer(run, l);
+        memcpy(run->own[TXD_POINT_RESID_PRE], stream, bytes);
         run->value[TXD_POINT_RESID_PRE] = run->own[TXD_POINT_RESID_PRE];
         TXD_TRY(txd_taps_offer(run, TXD_POINT_RESID_PRE, (int)l));
         TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_SELF));
@@ -197,12 +222,8 @@ static txd_status blocks(txd_run *run)
             TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_CROSS));
         TXD_TRY(txd_mlp_forward(run, (int)l));
         end = pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
-        if (run->options.progress != NULL)
-            stop = run->options.progress(run->options.progress_self, run->pass.step,
-                                         l + 1, c->n_layers);
-        if (stop)
-            return txd_fail(TXD_ERR_INTERRUPTED, "interrupted after layer %zu of %zu",
-                            l, c->n_layers);
+        leave_layer(run, l);
+        TXD_TRY(txd_run_progress(run, l + 1));
     }
     run->stream_end = end;
     return TXD_OK;
@@ -210,14 +231,14 @@ static txd_status blocks(txd_run *run)
 
 /* ---- the end: logits in row tiles, losses ---- */
 
-static txd_status logit_rows(txd_run *run, size_t row, size_t rows, void *out)
+txd_status txd_logit_rows(txd_run *run, size_t row, size_t rows)
 {
     const txd_config *c = run->model->config;
     struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
     size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
     struct txd_linear_args linear = {
         .at = txd_op_at(ops, TXD_OP_linear, -1, TXD_POINT_LOGITS),
-        .out = out,
+        .out = run->logits,
         .x = (const char *)run->value[run->stream_end] + row * c->d_model * bytes,
         .weight = run->model->head,
         .rows = rows,
@@ -245,20 +266,36 @@ static txd_status loss_rows(txd_run *run, size_t row, size_t rows, const void *l
     return ops->ops.loss(&run->ctx, &loss);
 }
 
-static txd_status logits(txd_run *run)
+static txd_status logit_tile(txd_run *run, const struct txd_logit_tile *tile)
+{
+    size_t row = tile->batch * run->length + tile->first;
+
+    TXD_TRY(txd_logit_rows(run, row, tile->rows));
+    TXD_TRY(txd_taps_offer_logits(run, tile, TXD_SITE_VALUE));
+    return loss_rows(run, row, tile->rows, run->logits);
+}
+
+txd_status txd_logits_in_tiles(txd_run *run,
+                               txd_status (*body)(txd_run *run,
+                                                  const struct txd_logit_tile *tile))
 {
     size_t n = run->length;
 
     memset(&run->logit_stats, 0, sizeof run->logit_stats);
     for (size_t b = 0; b < run->batch; b++)
         for (size_t first = 0; first < n; first += run->logit_rows) {
-            size_t rows = n - first < run->logit_rows ? n - first : run->logit_rows;
-            bool last = b + 1 == run->batch && first + rows == n;
+            struct txd_logit_tile tile = {.batch = b, .first = first};
 
-            TXD_TRY(logit_rows(run, b * n + first, rows, run->logits));
-            TXD_TRY(txd_taps_offer_logits(run, b, first, rows, run->logits, last));
-            TXD_TRY(loss_rows(run, b * n + first, rows, run->logits));
+            tile.rows = n - first < run->logit_rows ? n - first : run->logit_rows;
+            tile.last = b + 1 == run->batch && first + tile.rows == n;
+            TXD_TRY(body(run, &tile));
         }
+    return TXD_OK;
+}
+
+static txd_status logits(txd_run *run)
+{
+    TXD_TRY(txd_logits_in_tiles(run, logit_tile));
     run->value[TXD_POINT_LOSS_TOKEN] = run->own[TXD_POINT_LOSS_TOKEN];
     return txd_taps_offer(run, TXD_POINT_LOSS_TOKEN, -1);
 }

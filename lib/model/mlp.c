@@ -1,8 +1,68 @@
 /* SPDX-License-Identifier: MIT
  *
- * The MLP of a block, forward: down(act(up x)), or down(act(gate x) * up x).
+ * The MLP of a block, forward and backward: down(act(up x)), or down(act(gate x) * up
+ * x).
  */
-#include "model/run_private.h"
+#include "model/backward.h"
+
+/* What the MLP reads: the norm before it, or the stream itself. */
+static txd_point input_of(const txd_config *c)
+{
+    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
+
+    return pre ? TXD_POINT_NORM2_OUT : txd_stream_into_mlp(c);
+}
+
+static struct txd_norm_map norm_of(const txd_run *run, int layer)
+{
+    const txd_config *c = run->model->config;
+    const struct txd_layer_weights *w = &run->model->layers[layer];
+    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
+
+    return (struct txd_norm_map){TXD_POINT_NORM2_OUT,
+                                 pre ? txd_stream_into_mlp(c) : TXD_POINT_RESID_POST,
+                                 w->norm2_gain, w->norm2_bias};
+}
+
+/* The map that makes `out`: mlp.gate, mlp.up or mlp.out. */
+static struct txd_linear_map map_of(const txd_run *run, int layer, txd_point out)
+{
+    const txd_config *c = run->model->config;
+    const struct txd_layer_weights *w = &run->model->layers[layer];
+    struct txd_linear_map map = {.out = out, .n = c->d_ff, .k = c->d_model};
+
+    map.x = run->value[input_of(c)];
+    if (out == TXD_POINT_MLP_GATE) {
+        map.weight = w->gate;
+        map.bias = w->gate_bias;
+    } else if (out == TXD_POINT_MLP_UP) {
+        map.weight = w->up;
+        map.bias = w->up_bias;
+    } else {
+        map.x = run->value[TXD_POINT_MLP_ACT];
+        map.weight = w->down;
+        map.bias = w->down_bias;
+        map.n = c->d_model;
+        map.k = c->d_ff;
+    }
+    return map;
+}
+
+static txd_status linear(txd_run *run, int layer, txd_point out)
+{
+    struct txd_linear_map map = map_of(run, layer, out);
+
+    return txd_layer_linear(run, layer, &map);
+}
+
+static txd_status linear_back(txd_run *run, int layer, txd_point out, txd_point in,
+                              bool add)
+{
+    struct txd_linear_back back = {map_of(run, layer, out), run->d_own[out],
+                                   run->d_own[in], add};
+
+    return txd_layer_linear_back(run, layer, &back);
+}
 
 static txd_status activate(txd_run *run, int layer, txd_point out, txd_point in)
 {
@@ -18,6 +78,21 @@ static txd_status activate(txd_run *run, int layer, txd_point out, txd_point in)
     TXD_TRY(ops->ops.activate(&run->ctx, &args));
     run->value[out] = run->own[out];
     return txd_taps_offer(run, out, layer);
+}
+
+static txd_status activate_back(txd_run *run, int layer, txd_point out, txd_point in)
+{
+    struct txd_layer_ops *ops = &run->layer_ops[layer];
+    struct txd_activate_back_args args = {
+        .at = txd_op_at(ops, TXD_OP_activate_back, layer, out),
+        .d_x = run->d_own[in],
+        .d_out = run->d_own[out],
+        .x = run->value[in],
+        .count = run->batch * run->length * run->model->config->d_ff,
+        .kind = (int)run->model->config->activation,
+    };
+
+    return ops->ops.activate_back(&run->ctx, &args);
 }
 
 static txd_status multiply(txd_run *run, int layer)
@@ -36,56 +111,93 @@ static txd_status multiply(txd_run *run, int layer)
     return txd_taps_offer(run, TXD_POINT_MLP_ACT, layer);
 }
 
-static txd_status inner(txd_run *run, int layer, const void *x)
+static txd_status multiply_back(txd_run *run, int layer)
 {
-    const txd_config *c = run->model->config;
-    const struct txd_layer_weights *w = &run->model->layers[layer];
-    struct txd_linear_map gate = {.out = TXD_POINT_MLP_GATE,
-                                  .x = x,
-                                  .weight = w->gate,
-                                  .bias = w->gate_bias,
-                                  .n = c->d_ff,
-                                  .k = c->d_model};
-    struct txd_linear_map up = {.out = TXD_POINT_MLP_UP,
-                                .x = x,
-                                .weight = w->up,
-                                .bias = w->up_bias,
-                                .n = c->d_ff,
-                                .k = c->d_model};
+    struct txd_layer_ops *ops = &run->layer_ops[layer];
+    struct txd_pair_back_args args = {
+        .at = txd_op_at(ops, TXD_OP_multiply_back, layer, TXD_POINT_MLP_ACT),
+        .d_a = run->d_own[TXD_POINT_MLP_GATE_ACT],
+        .d_b = run->d_own[TXD_POINT_MLP_UP],
+        .d_out = run->d_own[TXD_POINT_MLP_ACT],
+        .a = run->value[TXD_POINT_MLP_GATE_ACT],
+        .b = run->value[TXD_POINT_MLP_UP],
+        .count = run->batch * run->length * run->model->config->d_ff,
+    };
 
-    if (!c->gated) {
-        TXD_TRY(txd_layer_linear(run, layer, &up));
+    return ops->ops.multiply_back(&run->ctx, &args);
+}
+
+static txd_status inner(txd_run *run, int layer)
+{
+    if (!run->model->config->gated) {
+        TXD_TRY(linear(run, layer, TXD_POINT_MLP_UP));
         return activate(run, layer, TXD_POINT_MLP_ACT, TXD_POINT_MLP_UP);
     }
-    TXD_TRY(txd_layer_linear(run, layer, &gate));
+    TXD_TRY(linear(run, layer, TXD_POINT_MLP_GATE));
     TXD_TRY(activate(run, layer, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_GATE));
-    TXD_TRY(txd_layer_linear(run, layer, &up));
+    TXD_TRY(linear(run, layer, TXD_POINT_MLP_UP));
     return multiply(run, layer);
+}
+
+/* From mlp.act to what the MLP reads, whose gradient holds the residual path already
+ * if there is no norm between. */
+static txd_status inner_back(txd_run *run, int layer)
+{
+    const txd_config *c = run->model->config;
+    txd_point input = input_of(c);
+    bool add = input != TXD_POINT_NORM2_OUT;
+
+    if (!c->gated) {
+        TXD_TRY(activate_back(run, layer, TXD_POINT_MLP_ACT, TXD_POINT_MLP_UP));
+        TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_UP, layer));
+        return linear_back(run, layer, TXD_POINT_MLP_UP, input, add);
+    }
+    TXD_TRY(multiply_back(run, layer));
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_UP, layer));
+    TXD_TRY(linear_back(run, layer, TXD_POINT_MLP_UP, input, add));
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_GATE_ACT, layer));
+    TXD_TRY(activate_back(run, layer, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_GATE));
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_GATE, layer));
+    return linear_back(run, layer, TXD_POINT_MLP_GATE, input, true);
 }
 
 txd_status txd_mlp_forward(txd_run *run, int layer)
 {
     const txd_config *c = run->model->config;
-    const struct txd_layer_weights *w = &run->model->layers[layer];
     bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
-    txd_point stream = txd_stream_into_mlp(c);
-    txd_point input = pre ? TXD_POINT_NORM2_OUT : stream;
-    struct txd_norm_map norm = {TXD_POINT_NORM2_OUT,
-                                pre ? stream : TXD_POINT_RESID_POST, w->norm2_gain,
-                                w->norm2_bias};
-    struct txd_linear_map down = {.out = TXD_POINT_MLP_OUT,
-                                  .weight = w->down,
-                                  .bias = w->down_bias,
-                                  .n = c->d_model,
-                                  .k = c->d_ff};
+    struct txd_norm_map norm = norm_of(run, layer);
 
     if (pre)
         TXD_TRY(txd_layer_norm(run, layer, &norm));
-    TXD_TRY(inner(run, layer, run->value[input]));
-    down.x = run->value[TXD_POINT_MLP_ACT];
-    TXD_TRY(txd_layer_linear(run, layer, &down));
+    TXD_TRY(inner(run, layer));
+    TXD_TRY(linear(run, layer, TXD_POINT_MLP_OUT));
     TXD_TRY(txd_layer_branch(run, layer, TXD_POINT_MLP_BRANCH, TXD_POINT_MLP_OUT));
     TXD_TRY(txd_layer_residual(run, layer, TXD_POINT_RESID_POST, TXD_POINT_MLP_BRANCH,
-                               stream));
+                               txd_stream_into_mlp(c)));
     return pre ? TXD_OK : txd_layer_norm(run, layer, &norm);
+}
+
+txd_status txd_mlp_backward(txd_run *run, int layer)
+{
+    const txd_config *c = run->model->config;
+    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
+    struct txd_norm_map norm = norm_of(run, layer);
+
+    if (!pre) {
+        TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_NORM2_OUT, layer));
+        TXD_TRY(txd_layer_norm_back(run, layer, &norm, false));
+    }
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_RESID_POST, layer));
+    TXD_TRY(txd_layer_residual_back(run, layer, TXD_POINT_RESID_POST,
+                                    TXD_POINT_MLP_BRANCH, txd_stream_into_mlp(c)));
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_BRANCH, layer));
+    TXD_TRY(txd_layer_branch_back(run, layer, TXD_POINT_MLP_BRANCH, TXD_POINT_MLP_OUT));
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_OUT, layer));
+    TXD_TRY(linear_back(run, layer, TXD_POINT_MLP_OUT, TXD_POINT_MLP_ACT, false));
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_ACT, layer));
+    TXD_TRY(inner_back(run, layer));
+    if (!pre)
+        return TXD_OK;
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_NORM2_OUT, layer));
+    return txd_layer_norm_back(run, layer, &norm, true);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making a run and one forward pass of it: the taps' site names, the layers' operation
- * tables with the faults' overrides, targets and padding of a batch.
+ * Making a run and one pass of it: the taps' site names, the layers' operation tables
+ * with the faults' overrides, targets and padding of a batch.
  */
 #include <math.h>
 #include <string.h>
@@ -11,33 +11,85 @@
 /* Tiles in flight per thread: enough that threads seldom wait for the merge. */
 #define WAVE_PER_THREAD 2
 
-static txd_status make_sites(txd_run *run)
+/* Memory of `count` sites of a kind. */
+static txd_status make_watch(txd_run *run, txd_site_kind kind, size_t count)
+{
+    struct txd_watch *watch = &run->watch[kind];
+
+    watch->count = count;
+    watch->sites = txd_arena_alloc(run->arena, count, sizeof *watch->sites);
+    watch->wishes = txd_arena_alloc(run->arena, count, sizeof *watch->wishes);
+    if (watch->sites == NULL || watch->wishes == NULL)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        watch->wishes[i].of_tap =
+            txd_arena_alloc(run->arena, run->tap_count, sizeof(unsigned));
+        if (watch->wishes[i].of_tap == NULL)
+            return TXD_ERR_MEMORY;
+    }
+    return TXD_OK;
+}
+
+static txd_status set_site(txd_run *run, const txd_site *site, const char *name)
+{
+    txd_site *to = &run->watch[site->kind].sites[site->index];
+
+    *to = *site;
+    to->name = txd_arena_string(run->arena, name);
+    return to->name == NULL ? TXD_ERR_MEMORY : TXD_OK;
+}
+
+/* The gradient of stop s is the s-th site from the end, but stands at s. */
+static txd_status make_stop(txd_run *run, size_t s)
 {
     size_t layers = run->model->config->n_layers + 1;
-    size_t entries = (size_t)TXD_POINT_COUNT * layers;
+    txd_stop stop = run->order[s];
+    txd_site site = {TXD_SITE_VALUE, 0, stop.point, stop.layer, s, NULL};
+    char name[96];
+
+    txd_point_name(name, sizeof name, stop.point, stop.layer);
+    TXD_TRY(set_site(run, &site, name));
+    run->stop_of[(size_t)stop.point * layers + (size_t)(stop.layer + 1)] = (int)s;
+    if (!run->options.backward)
+        return TXD_OK;
+    site.kind = TXD_SITE_GRADIENT;
+    strncat(name, "@grad", sizeof name - strlen(name) - 1);
+    TXD_TRY(set_site(run, &site, name));
+    run->watch[TXD_SITE_GRADIENT].sites[s].index = run->stops - 1 - s;
+    return TXD_OK;
+}
+
+static txd_status make_parameter(txd_run *run, size_t i)
+{
+    const struct txd_model_param *param = &run->model->params[i];
+    txd_site site = {
+        TXD_SITE_PARAMETER_GRADIENT, 0, TXD_POINT_COUNT, param->layer, i, NULL};
+    char name[96];
+
+    txd_param_name(name, sizeof name, param->id, param->layer);
+    strncat(name, "@grad", sizeof name - strlen(name) - 1);
+    return set_site(run, &site, name);
+}
+
+static txd_status make_sites(txd_run *run)
+{
+    size_t entries = (size_t)TXD_POINT_COUNT * (run->model->config->n_layers + 1);
+    bool backward = run->options.backward;
 
     TXD_TRY(txd_points_order(&run->order, &run->stops, run->arena, run->model->config));
-    run->sites = txd_arena_alloc(run->arena, run->stops, sizeof *run->sites);
-    run->wishes = txd_arena_alloc(run->arena, run->stops, sizeof *run->wishes);
+    TXD_TRY(make_watch(run, TXD_SITE_VALUE, run->stops));
+    TXD_TRY(make_watch(run, TXD_SITE_GRADIENT, backward ? run->stops : 0));
+    TXD_TRY(make_watch(run, TXD_SITE_PARAMETER_GRADIENT,
+                       backward ? run->model->param_count : 0));
     run->stop_of = txd_arena_alloc(run->arena, entries, sizeof *run->stop_of);
-    if (run->sites == NULL || run->wishes == NULL || run->stop_of == NULL)
+    if (run->stop_of == NULL)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < entries; i++)
         run->stop_of[i] = -1;
-    for (size_t s = 0; s < run->stops; s++) {
-        txd_stop stop = run->order[s];
-        txd_site site = {TXD_SITE_VALUE, 0, stop.point, stop.layer, s, NULL};
-        char name[96];
-
-        txd_point_name(name, sizeof name, stop.point, stop.layer);
-        site.name = txd_arena_string(run->arena, name);
-        run->wishes[s].of_tap =
-            txd_arena_alloc(run->arena, run->tap_count, sizeof(unsigned));
-        if (site.name == NULL || run->wishes[s].of_tap == NULL)
-            return TXD_ERR_MEMORY;
-        run->sites[s] = site;
-        run->stop_of[(size_t)stop.point * layers + (size_t)(stop.layer + 1)] = (int)s;
-    }
+    for (size_t s = 0; s < run->stops; s++)
+        TXD_TRY(make_stop(run, s));
+    for (size_t i = 0; i < run->watch[TXD_SITE_PARAMETER_GRADIENT].count; i++)
+        TXD_TRY(make_parameter(run, i));
     return TXD_OK;
 }
 
@@ -76,6 +128,20 @@ static txd_status make_slots(txd_run *run)
     return TXD_OK;
 }
 
+/* What is kept per layer. */
+static txd_status make_layers(txd_run *run)
+{
+    size_t layers = run->model->config->n_layers;
+
+    run->planes = txd_arena_alloc(run->arena, 2 * layers, sizeof *run->planes);
+    if (run->planes == NULL)
+        return TXD_ERR_MEMORY;
+    if (!run->options.backward)
+        return TXD_OK;
+    run->kept = txd_arena_alloc(run->arena, layers, sizeof *run->kept);
+    return run->kept == NULL ? TXD_ERR_MEMORY : TXD_OK;
+}
+
 /* The plan's taps first: what they edit, the others see. */
 static txd_status join_taps(txd_run *run)
 {
@@ -108,10 +174,11 @@ static txd_status fill_run(txd_run *run)
     run->pass.claimed = run->options.claimed;
     txd_pass_set_format(&run->pass, backend->format);
     run->loss = NAN;
-    run->pass.loss_scale = 1;
+    run->pass.loss_scale = run->model->config->loss_scale;
     TXD_TRY(join_taps(run));
     TXD_TRY(make_sites(run));
     TXD_TRY(make_ops(run));
+    TXD_TRY(make_layers(run));
     return make_slots(run);
 }
 
@@ -149,6 +216,16 @@ void txd_run_destroy(txd_run *run)
     if (run->formed != NULL)
         run->model->backend->free(run->formed);
     txd_arena_destroy(run->arena);
+}
+
+txd_status txd_run_store(txd_run *run, void *values, size_t count)
+{
+    const txd_backend *backend = run->model->backend;
+    struct txd_scale_args same = {
+        .out = values, .x = values, .factor = 1, .count = count};
+
+    return backend->format == backend->dtype ? TXD_OK
+                                             : backend->ops.scale(&run->ctx, &same);
 }
 
 static void take_memory(txd_run *run, const txd_inputs *inputs)
@@ -196,7 +273,10 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
         TXD_TRY(txd_taps_parameters(run));
     }
     txd_taps_ask(run, step);
+    TXD_TRY(txd_run_form(run));
     TXD_TRY(txd_decoder_forward(run));
+    if (run->options.backward)
+        TXD_TRY(txd_decoder_backward(run));
     TXD_TRY(run->model->backend->sync(&run->ctx));
     return txd_taps_step_end(run);
 }
@@ -205,34 +285,18 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
                          const txd_run_options *options, const txd_extent *extent)
 {
     txd_run *run;
-    size_t bytes;
+    size_t bytes, formed;
     txd_status status;
 
     TXD_TRY(txd_run_create(&run, model, options));
+    txd_taps_ask(run, 0);
     status = txd_run_measure(&bytes, run, extent);
     if (status == TXD_OK)
-        *out = bytes + txd_arena_peak(run->arena);
+        status = txd_run_form_measure(&formed, run, extent);
+    if (status == TXD_OK)
+        *out = bytes + formed + txd_arena_peak(run->arena);
     txd_run_destroy(run);
     return status;
-}
-
-static txd_status no_gradients(void)
-{
-    return txd_fail(TXD_ERR_MISSING, "this run has no backward half");
-}
-
-double txd_run_gradient_norm(const txd_run *run)
-{
-    (void)run;
-    return NAN;
-}
-
-txd_status txd_run_gradient(txd_tensor *out, const txd_run *run, size_t i)
-{
-    (void)out;
-    (void)run;
-    (void)i;
-    return no_gradients();
 }
 
 double txd_run_loss(const txd_run *run)

@@ -67,31 +67,81 @@ static bool has_buffer(const struct txd_run *run, txd_point point)
            place != TXD_PLACE_ROWS && txd_point_exists(run->model->config, point);
 }
 
-static void carve_values(struct txd_run *run, struct carver *carver)
+static size_t value_count(const struct txd_run *run, struct carver *carver,
+                          txd_point point)
 {
-    size_t bytes = txd_dtype_bytes(run->model->backend->dtype), largest = 1;
+    const txd_extent extent = txd_run_extent(run);
+    size_t dims[TXD_MAX_RANK], count = 1;
+    int rank = txd_point_dims(dims, run->model->config, point, &extent);
+
+    for (int i = 0; i < rank; i++)
+        if (carver->status == TXD_OK)
+            carver->status = txd_size_mul(&count, count, dims[i]);
+    return count;
+}
+
+/* One buffer for every point, or only for those of layers. */
+static void carve_points(struct txd_run *run, struct carver *carver,
+                         void *own[TXD_POINT_COUNT], bool layers_only)
+{
+    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
 
     for (int p = 0; p < TXD_POINT_COUNT; p++) {
-        size_t dims[TXD_MAX_RANK], count = 1;
-        const txd_extent extent = txd_run_extent(run);
-        int rank = txd_point_dims(dims, run->model->config, (txd_point)p, &extent);
+        txd_point point = (txd_point)p;
 
-        run->own[p] = NULL;
-        if (!has_buffer(run, (txd_point)p))
+        if (layers_only && !txd_point_per_layer(point))
             continue;
-        for (int i = 0; i < rank; i++)
-            if (carver->status == TXD_OK)
-                carver->status = txd_size_mul(&count, count, dims[i]);
-        largest = count > largest ? count : largest;
-        run->own[p] = carve(carver, count, bytes);
+        own[p] = has_buffer(run, point)
+                     ? carve(carver, value_count(run, carver, point), bytes)
+                     : NULL;
     }
-    run->scratch = carve(carver, largest, bytes);
+}
+
+static void carve_values(struct txd_run *run, struct carver *carver)
+{
+    size_t largest = 1;
+
+    for (int p = 0; p < TXD_POINT_COUNT; p++)
+        if (has_buffer(run, (txd_point)p)) {
+            size_t count = value_count(run, carver, (txd_point)p);
+
+            largest = count > largest ? count : largest;
+        }
+    carve_points(run, carver, run->own, false);
+    run->scratch = carve(carver, largest, txd_dtype_bytes(run->model->backend->dtype));
+}
+
+/* The first layer's points are in run->own. */
+static void carve_layers(struct txd_run *run, struct carver *carver)
+{
+    for (size_t l = 0; l < run->model->config->n_layers; l++) {
+        void *own[TXD_POINT_COUNT];
+
+        memcpy(own, run->own, sizeof own);
+        if (l > 0)
+            carve_points(run, carver, own, true);
+        if (carver->base != NULL)
+            memcpy(run->kept[l].own, own, sizeof own);
+    }
 }
 
 /* The longer of the two sequences that queries attend to. */
 static size_t longest(const struct txd_run *run)
 {
     return run->memory_length > run->length ? run->memory_length : run->length;
+}
+
+static void carve_tile_back(const struct txd_run *run, struct carver *carver,
+                            struct txd_tile *tile)
+{
+    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
+    size_t keys = longest(run), cells = run->tile_rows * keys;
+
+    tile->d_scores = carve(carver, cells, bytes);
+    tile->d_masked = carve(carver, cells, bytes);
+    tile->d_weights = carve(carver, cells, bytes);
+    tile->d_k = carve(carver, keys * run->model->config->head_dim, bytes);
+    tile->d_v = carve(carver, keys * run->model->config->value_dim, bytes);
 }
 
 static void carve_tile(struct txd_run *run, struct carver *carver,
@@ -104,6 +154,8 @@ static void carve_tile(struct txd_run *run, struct carver *carver,
     t.scores = carve(carver, cells, bytes);
     t.masked = carve(carver, cells, bytes);
     t.weights = carve(carver, cells, bytes);
+    if (run->options.backward)
+        carve_tile_back(run, carver, &t);
     t.visible = carve(carver, cells, 1);
     t.used = carve(carver, cells, 1);
     t.hidden = carve(carver, cells, 1);
@@ -133,6 +185,16 @@ static size_t chunks_needed(const struct txd_run *run)
     return run->batch * c->n_heads * (blocks > 0 ? blocks : 1);
 }
 
+static void carve_backward(struct txd_run *run, struct carver *carver)
+{
+    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
+
+    carve_layers(run, carver);
+    carve_points(run, carver, run->d_own, false);
+    run->d_logits = carve(carver, run->logit_rows * run->model->config->vocab, bytes);
+    run->d_parameters = carve(carver, 1, run->model->bytes);
+}
+
 static void carve_all(struct txd_run *run, struct carver *carver)
 {
     size_t vocab = run->model->config->vocab, rows = LOGIT_ELEMENTS / vocab;
@@ -150,6 +212,8 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     run->parts = carve(carver, chunks_needed(run), sizeof *run->parts);
     run->slot = carve(carver, 1, run->slot_offset[run->tap_count]);
     run->logits = carve(carver, run->logit_rows * vocab, bytes);
+    if (run->options.backward)
+        carve_backward(run, carver);
 }
 
 txd_extent txd_run_extent(const txd_run *run)

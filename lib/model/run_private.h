@@ -23,12 +23,21 @@ struct txd_layer_weights {
     const void *gate, *gate_bias, *up, *up_bias, *down, *down_bias;
 };
 
+/* Where a parameter lies in a model's memory. */
+struct txd_model_param {
+    txd_param_id id;
+    int layer;
+    size_t offset; /* bytes */
+};
+
 struct txd_model {
     const txd_backend *backend;
     const txd_config *config; /* the actual one */
     txd_arena *arena;
     void *memory; /* all parameters, from the backend */
     size_t bytes;
+    struct txd_model_param *params; /* in the order of txd_params_at */
+    size_t param_count;
     struct txd_layer_weights *layers;
     const void *embed_tok, *embed_pos, *final_gain, *final_bias, *head;
 };
@@ -41,6 +50,10 @@ struct txd_tile {
     size_t batch, head, first, rows;
     size_t key_begin, keys, begin, end;
     void *scores, *masked, *weights;
+    /* In the backward half: their gradients, the tile's parts of those of keys and of
+     * values (a row per computed key), and what the softmax gave. */
+    void *d_scores, *d_masked, *d_weights, *d_k, *d_v;
+    const void *softmax; /* = weights unless somebody edited them */
     uint8_t *visible, *used, *hidden;
     int32_t *seen, *first_seen;
     double *max, *lse, *row_statistics;
@@ -54,6 +67,18 @@ struct txd_wish {
     unsigned *of_tap; /* one per tap */
 };
 
+/* The sites of one kind. */
+struct txd_watch {
+    txd_site *sites;
+    struct txd_wish *wishes; /* one per site */
+    size_t count;            /* 0: this run has none of the kind */
+};
+
+/* The points of one layer, kept for the backward half. */
+struct txd_layer_values {
+    void *own[TXD_POINT_COUNT], *value[TXD_POINT_COUNT]; /* as of struct txd_run */
+};
+
 struct txd_run {
     const txd_model *model;
     txd_run_options options;
@@ -63,9 +88,10 @@ struct txd_run {
     size_t tap_count;
     struct txd_layer_ops *layer_ops; /* n_layers + 1: the last is for no layer */
     txd_stop *order;
-    txd_site *sites;         /* one per stop */
-    struct txd_wish *wishes; /* one per stop */
     size_t stops;
+    /* By txd_site_kind: VALUE and GRADIENT have a site per stop, PARAMETER_GRADIENT one
+     * per parameter, PARAMETER none. */
+    struct txd_watch watch[4];
     unsigned *parameter_asks; /* one per tap */
     bool parameters_offered;
     int *stop_of; /* (point, layer + 1): stop number, -1 where there is none */
@@ -73,7 +99,7 @@ struct txd_run {
 
     /* Of the current shape. */
     void *memory;
-    size_t memory_bytes, batch, length, form_bytes;
+    size_t memory_bytes, batch, length;
     size_t memory_length;   /* rows of what cross-attention attends to; 0 without */
     txd_inputs actual;      /* inputs after edits */
     int32_t *targets;       /* input.labels */
@@ -82,6 +108,7 @@ struct txd_run {
     uint8_t *no_target;
     void *own[TXD_POINT_COUNT];    /* each untiled point's own buffer */
     void *value[TXD_POINT_COUNT];  /* its value in the current layer */
+    struct txd_layer_values *kept; /* one per layer; NULL without a backward half */
     double *max, *lse;             /* (b, h, q) of the current layer */
     struct txd_tile *tiles;        /* a wave of them, over their own memory */
     struct txd_tile *formed_tiles; /* the same, aimed at `formed` */
@@ -90,12 +117,22 @@ struct txd_run {
     void *scratch;                       /* as large as the largest whole value */
     char *slot;                          /* one per tap, for whole values */
     size_t *slot_offset;                 /* of each tap; [tap_count] = total */
-    void *logits;                        /* a row tile, or everything if formed */
-    void *formed;                        /* scores, masked, weights as (b, h, q, k) */
+    void *logits;                        /* a row tile */
+    void *formed;                        /* memory of `planes` */
+    size_t formed_bytes;                 /* of it */
+    void **planes;                       /* (layer, attention kind): where somebody
+                                            edits them, scores, masked and weights as
+                                            (b, h, q, k) each; else NULL */
     struct txd_stats_part tile_stats[3]; /* of scores, masked, weights */
     struct txd_stats_part logit_stats;
     txd_point stream_end; /* where the residual stream is now */
     double loss;
+
+    /* The backward half: gradients of the points of the current layer and of those
+     * outside of layers, in their own buffers; in `gradient` once they are complete. */
+    void *d_own[TXD_POINT_COUNT], *gradient[TXD_POINT_COUNT];
+    void *d_logits;     /* a row tile */
+    void *d_parameters; /* laid out as the model's memory */
 };
 
 /* Where an operation is called. */
@@ -104,47 +141,87 @@ txd_op_site txd_op_at(const struct txd_layer_ops *ops, txd_op op, int layer,
 
 /* Stop number of a point in a layer (-1 if not per layer); -1 if it does not exist. */
 int txd_run_stop(const txd_run *run, txd_point point, int layer);
-/* What is wanted there: TXD_ASK_* bits of all taps. */
+/* What is wanted there, or of its gradient: TXD_ASK_* bits of all taps. */
 unsigned txd_run_wants(const txd_run *run, txd_point point, int layer);
+unsigned txd_run_wants_gradient(const txd_run *run, txd_point point, int layer);
 
 /* Asks all taps about all sites for this step. */
 void txd_taps_ask(txd_run *run, int step);
-/* Reads of one block by the taps that `asks` (one per tap) says want it. */
+/* Edits, and reads, of one block by the taps that want them at a site. */
+txd_status txd_taps_edit_block(txd_run *run, const struct txd_wish *wish,
+                               txd_block *block);
 txd_status txd_taps_read(txd_run *run, const unsigned *asks, txd_block *block);
-/* Offers parameters once, before the first step. */
+/* Offers parameters once, before the first step; their gradients at the end of one. */
 txd_status txd_taps_parameters(txd_run *run);
+txd_status txd_taps_parameter_gradients(txd_run *run);
 /* Edits, then reads, of the whole value at a point; run->value holds it. */
 txd_status txd_taps_offer(txd_run *run, txd_point point, int layer);
+/* The same of its gradient, which is complete from here on; run->d_own holds it. */
+txd_status txd_taps_offer_gradient(txd_run *run, txd_point point, int layer);
 /* The TXD_STAT_COUNT_OF statistics of a whole value. */
 txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
                           const txd_tensor *value);
 /* Only the edits, over `data` as the whole value of a tiled point. */
 txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
-/* On a worker: reduces one attention tile's points into its slots. */
-void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer);
+/* On a worker: reduces what one attention tile has for sites of this kind (VALUE or
+ * GRADIENT) into its slots. */
+void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
+                          txd_site_kind kind);
 /* On the calling thread, in index order: merges it. */
 txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
-                               bool last);
-/* Reads of a row tile of the logits of one batch row. */
-txd_status txd_taps_offer_logits(txd_run *run, size_t batch, size_t first, size_t rows,
-                                 const void *data, bool last);
+                               txd_site_kind kind, bool last);
+/* Reads of a row tile of the logits of one batch row, or of its gradient. */
+struct txd_logit_tile {
+    size_t batch, first, rows;
+    bool last;
+};
+txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile,
+                                 txd_site_kind kind);
 txd_status txd_taps_step_end(txd_run *run);
 
-/* A block at a stop with nothing but its site and pass set. */
-txd_block txd_taps_block(const txd_run *run, int stop);
+/* What `earlier` and `gradient` may look into: whole values, or one tile. */
+struct txd_block_source {
+    const txd_run *run;
+    const struct txd_tile *tile;             /* NULL, or of attention */
+    const struct txd_logit_tile *logit_tile; /* NULL, or of the logits */
+};
+/* A block at a stop with nothing but what belongs to its site set. */
+txd_block txd_taps_block(const struct txd_block_source *source, txd_site_kind kind,
+                         int stop);
+/* The parts of a tile in the order in which it offers them, 0 to 2. */
+txd_point txd_tile_point(const struct txd_tile *tile, txd_site_kind kind, int which);
+/* One of them, or its gradient. */
+txd_tensor txd_tile_tensor(const txd_run *run, const struct txd_tile *tile,
+                           txd_site_kind kind, txd_point point);
 
 /* Memory for a shape (run_layout.c). */
 txd_status txd_run_shape(txd_run *run, const txd_extent *extent);
 /* Bytes that a shape needs. */
 txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent);
+/* Memory for the (b, h, q, k) values of this step that somebody edits; ERR_LIMIT beyond
+ * the limit. run_form.c */
+txd_status txd_run_form(txd_run *run);
+txd_status txd_run_form_measure(size_t *out, const txd_run *run,
+                                const txd_extent *extent);
+/* Rounds values as the backend stores them: what was made by no operation of it. */
+txd_status txd_run_store(txd_run *run, void *values, size_t count);
 /* The extent of the current pass. */
 txd_extent txd_run_extent(const txd_run *run);
 
 /* The parts of a block (attention.c, mlp.c): read run->value, offer every point. */
 txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind);
 txd_status txd_mlp_forward(txd_run *run, int layer);
-/* A whole pass over run->actual (decoder.c). */
+/* A whole pass over run->actual (decoder.c), and back (backward.c). */
 txd_status txd_decoder_forward(txd_run *run);
+txd_status txd_decoder_backward(txd_run *run);
+/* Calls back after `done` layers, those of the way back included. */
+txd_status txd_run_progress(txd_run *run, size_t done);
+/* run->logits = those of these rows of (b, t). */
+txd_status txd_logit_rows(txd_run *run, size_t row, size_t rows);
+/* Runs `body` over the row tiles of the logits, in order. */
+txd_status txd_logits_in_tiles(txd_run *run,
+                               txd_status (*body)(txd_run *run,
+                                                  const struct txd_logit_tile *tile));
 
 /* Shared by the parts: one norm, one linear map, one residual addition. */
 struct txd_norm_map {

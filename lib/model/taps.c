@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Offering values to taps: who is asked, in which order edits and reads run, and how
- * blocks are reduced on workers and merged in index order on the calling thread.
+ * whole values are offered. Attention tiles: taps_tile.c; the rest: taps_rest.c.
  */
 #include <math.h>
 #include <string.h>
 
 #include "model/run_private.h"
-
-/* The tiled points in the order in which a tile offers them. */
-static txd_point tiled(const struct txd_tile *tile, int which)
-{
-    static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
-                                        TXD_POINT_ATTN_WEIGHTS};
-
-    return txd_point_in(tile->kind, points[which]);
-}
 
 void txd_pass_set_format(txd_pass *pass, txd_dtype format)
 {
@@ -27,12 +18,6 @@ void txd_pass_set_format(txd_pass *pass, txd_dtype format)
     pass->tiny = u.tiny;
     pass->largest = u.largest;
 }
-
-/* What `earlier` may look into: whole values, or one tile. */
-struct source {
-    const txd_run *run;
-    const struct txd_tile *tile;
-};
 
 /* What a tap does not name may be gone: memory is kept only for what is named. */
 static bool names(const txd_tap *tap, txd_point at, txd_point point)
@@ -83,46 +68,58 @@ int txd_run_stop(const txd_run *run, txd_point point, int layer)
     return run->stop_of[(size_t)point * layers + (size_t)(layer + 1)];
 }
 
-unsigned txd_run_wants(const txd_run *run, txd_point point, int layer)
+static unsigned wants(const txd_run *run, txd_site_kind kind, txd_point point,
+                      int layer)
 {
+    const struct txd_watch *watch = &run->watch[kind];
     int stop = txd_run_stop(run, point, layer);
 
-    return stop < 0 ? 0 : run->wishes[stop].all;
+    return stop < 0 || watch->count == 0 ? 0 : watch->wishes[stop].all;
 }
 
-void txd_taps_ask(txd_run *run, int step)
+unsigned txd_run_wants(const txd_run *run, txd_point point, int layer)
 {
-    for (size_t s = 0; s < run->stops; s++) {
-        struct txd_wish *wish = &run->wishes[s];
+    return wants(run, TXD_SITE_VALUE, point, layer);
+}
 
-        run->sites[s].step = step;
+unsigned txd_run_wants_gradient(const txd_run *run, txd_point point, int layer)
+{
+    return wants(run, TXD_SITE_GRADIENT, point, layer);
+}
+
+/* Token ids have no gradient. */
+static bool is_asked(const txd_tap *tap, const txd_site *site)
+{
+    if (tap->ask == NULL)
+        return false;
+    if (!txd_site_is_gradient(site->kind))
+        return true;
+    return tap->gradients && (txd_site_is_parameter(site->kind) ||
+                              txd_point_get(site->point)->place != TXD_PLACE_INPUT);
+}
+
+static void ask_about(txd_run *run, struct txd_watch *watch, int step)
+{
+    for (size_t s = 0; s < watch->count; s++) {
+        struct txd_wish *wish = &watch->wishes[s];
+
+        watch->sites[s].step = step;
         wish->all = 0;
         for (size_t t = 0; t < run->tap_count; t++) {
             const txd_tap *tap = run->taps[t];
+            bool asked = is_asked(tap, &watch->sites[s]);
 
-            wish->of_tap[t] =
-                tap->ask == NULL ? 0 : tap->ask(tap->self, &run->sites[s]);
+            wish->of_tap[t] = asked ? tap->ask(tap->self, &watch->sites[s]) : 0;
             wish->all |= wish->of_tap[t];
         }
     }
 }
 
-static void *tile_value(const struct txd_tile *tile, txd_point point)
+void txd_taps_ask(txd_run *run, int step)
 {
-    txd_point own = txd_point_in_self(point);
-
-    if (own == TXD_POINT_ATTN_SCORES)
-        return tile->scores;
-    return own == TXD_POINT_ATTN_MASKED ? tile->masked : tile->weights;
-}
-
-static txd_tensor tile_tensor(const txd_run *run, const struct txd_tile *tile,
-                              txd_point point)
-{
-    const size_t dims[4] = {1, 1, tile->rows, tile->keys};
-
-    return txd_tensor_make(run->model->backend->dtype, tile_value(tile, point), 4,
-                           dims);
+    ask_about(run, &run->watch[TXD_SITE_VALUE], step);
+    ask_about(run, &run->watch[TXD_SITE_GRADIENT], step);
+    ask_about(run, &run->watch[TXD_SITE_PARAMETER_GRADIENT], step);
 }
 
 static txd_tensor whole_tensor(const txd_run *run, txd_point point, void *data)
@@ -136,38 +133,74 @@ static txd_tensor whole_tensor(const txd_run *run, txd_point point, void *data)
     return txd_tensor_make(dtype, data, rank, dims);
 }
 
-static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+static txd_status not_at_hand(const txd_block *block, txd_point point, const char *grad)
 {
-    const struct source *source = block->source;
     char name[96];
 
-    if (txd_point_get(point)->place == TXD_PLACE_TILE && source->tile != NULL &&
-        txd_point_attention(point) == source->tile->kind) {
-        *out = tile_tensor(source->run, source->tile, point);
-        return TXD_OK;
-    }
-    if (source->run->value[point] == NULL)
-        return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
-                        txd_point_name(name, sizeof name, point, block->site->layer),
-                        block->site->name);
-    *out = whole_tensor(source->run, point, source->run->value[point]);
+    return txd_fail(TXD_ERR_MISSING, "%s%s is not at hand at %s",
+                    txd_point_name(name, sizeof name, point, block->site->layer), grad,
+                    block->site->name);
+}
+
+/* A row tile of the logits, or of their gradient. */
+static txd_tensor logit_tensor(const struct txd_block_source *source, void *data)
+{
+    const size_t dims[3] = {1, source->logit_tile->rows,
+                            source->run->model->config->vocab};
+
+    return txd_tensor_make(source->run->model->backend->dtype, data, 3, dims);
+}
+
+static bool in_tile(const struct txd_block_source *source, txd_point point)
+{
+    return source->tile != NULL && txd_point_get(point)->place == TXD_PLACE_TILE &&
+           txd_point_attention(point) == source->tile->kind;
+}
+
+static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    const struct txd_block_source *source = block->source;
+    const txd_run *run = source->run;
+
+    if (in_tile(source, point))
+        *out = txd_tile_tensor(run, source->tile, TXD_SITE_VALUE, point);
+    else if (point == TXD_POINT_LOGITS && source->logit_tile != NULL)
+        *out = logit_tensor(source, run->logits);
+    else if (run->value[point] != NULL)
+        *out = whole_tensor(run, point, run->value[point]);
+    else
+        return not_at_hand(block, point, "");
     return TXD_OK;
 }
 
-txd_block txd_taps_block(const txd_run *run, int stop)
+/* What comes before a point in the forward half has no complete gradient yet. */
+static txd_status later(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    const struct txd_block_source *source = block->source;
+    const txd_run *run = source->run;
+    bool tile = in_tile(source, point) && point >= block->site->point;
+
+    if (tile)
+        *out = txd_tile_tensor(run, source->tile, TXD_SITE_GRADIENT, point);
+    else if (point == TXD_POINT_LOGITS && source->logit_tile != NULL)
+        *out = logit_tensor(source, run->d_logits);
+    else if (run->gradient[point] != NULL)
+        *out = whole_tensor(run, point, run->gradient[point]);
+    else
+        return not_at_hand(block, point, "@grad");
+    return TXD_OK;
+}
+
+txd_block txd_taps_block(const struct txd_block_source *source, txd_site_kind kind,
+                         int stop)
 {
     txd_block block = {0};
 
-    block.site = &run->sites[stop];
-    block.pass = &run->pass;
-    return block;
-}
-
-static txd_block block_at(const txd_run *run, int stop, const struct source *source)
-{
-    txd_block block = txd_taps_block(run, stop);
-
+    block.site = &source->run->watch[kind].sites[stop];
+    block.pass = &source->run->pass;
     block.earlier = earlier;
+    if (kind == TXD_SITE_GRADIENT)
+        block.gradient = later;
     block.source = source;
     return block;
 }
@@ -181,30 +214,27 @@ static void set_whole(txd_block *block, const txd_tensor *value)
 
 /* ---- whole values ---- */
 
-/* What was edited is stored: rounded to the format of the backend. */
-static txd_status store_edited(txd_run *run, const txd_tensor *value)
+txd_status txd_taps_edit_block(txd_run *run, const struct txd_wish *wish,
+                               txd_block *block)
 {
-    const txd_backend *backend = run->model->backend;
-    struct txd_scale_args same = {.out = value->data,
-                                  .x = value->data,
-                                  .factor = 1,
-                                  .count = txd_tensor_count(value)};
-
-    if (backend->format == backend->dtype || value->dtype != backend->dtype)
-        return TXD_OK;
-    return backend->ops.scale(&run->ctx, &same);
-}
-
-static txd_status edit_all(txd_run *run, int stop, txd_block *block)
-{
-    if (!(run->wishes[stop].all & TXD_ASK_EDIT))
-        return TXD_OK;
     for (size_t t = 0; t < run->tap_count; t++)
-        if (run->wishes[stop].of_tap[t] & TXD_ASK_EDIT) {
+        if (wish->of_tap[t] & TXD_ASK_EDIT) {
             block->tap = run->taps[t];
             TXD_TRY(run->taps[t]->edit(run->taps[t]->self, block));
         }
-    return store_edited(run, &block->value);
+    return TXD_OK;
+}
+
+/* What was edited is stored: rounded to the format of the backend. */
+static txd_status edit_value(txd_run *run, const struct txd_wish *wish,
+                             txd_block *block)
+{
+    if (!(wish->all & TXD_ASK_EDIT))
+        return TXD_OK;
+    TXD_TRY(txd_taps_edit_block(run, wish, block));
+    return block->value.dtype != run->pass.dtype
+               ? TXD_OK
+               : txd_run_store(run, block->value.data, txd_tensor_count(&block->value));
 }
 
 /* Reduces and merges at once: for blocks that no worker made. */
@@ -231,40 +261,55 @@ txd_status txd_taps_read(txd_run *run, const unsigned *asks, txd_block *block)
     return TXD_OK;
 }
 
-txd_status txd_taps_offer(txd_run *run, txd_point point, int layer)
+static txd_status offer(txd_run *run, txd_site_kind kind, int stop, void *data)
 {
-    int stop = txd_run_stop(run, point, layer);
-    struct source source = {run, NULL};
+    const struct txd_wish *wish = &run->watch[kind].wishes[stop];
+    txd_point point = run->order[stop].point;
+    struct txd_block_source source = {run, NULL, NULL};
     double stats[TXD_STAT_COUNT_OF];
     txd_tensor value;
     txd_block block;
 
-    if (stop < 0 || run->wishes[stop].all == 0)
+    if (wish->all == 0)
         return TXD_OK;
-    value = whole_tensor(run, point, run->value[point]);
-    block = block_at(run, stop, &source);
+    value = whole_tensor(run, point, data);
+    block = txd_taps_block(&source, kind, stop);
     set_whole(&block, &value);
-    TXD_TRY(edit_all(run, stop, &block));
-    if (run->wishes[stop].all & TXD_ASK_STATS) {
+    TXD_TRY(edit_value(run, wish, &block));
+    if (wish->all & TXD_ASK_STATS) {
         TXD_TRY(txd_taps_stats(stats, run, point, &value));
         block.stats = stats;
     }
-    return txd_taps_read(run, run->wishes[stop].of_tap, &block);
+    return txd_taps_read(run, wish->of_tap, &block);
+}
+
+txd_status txd_taps_offer(txd_run *run, txd_point point, int layer)
+{
+    int stop = txd_run_stop(run, point, layer);
+
+    return stop < 0 ? TXD_OK : offer(run, TXD_SITE_VALUE, stop, run->value[point]);
+}
+
+txd_status txd_taps_offer_gradient(txd_run *run, txd_point point, int layer)
+{
+    int stop = txd_run_stop(run, point, layer);
+
+    run->gradient[point] = run->d_own[point];
+    return stop < 0 ? TXD_OK
+                    : offer(run, TXD_SITE_GRADIENT, stop, run->gradient[point]);
 }
 
 txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data)
 {
     int stop = txd_run_stop(run, point, layer);
-    struct source source = {run, NULL};
-    txd_tensor value;
+    const struct txd_wish *wish = &run->watch[TXD_SITE_VALUE].wishes[stop];
+    struct txd_block_source source = {run, NULL, NULL};
+    txd_tensor value = whole_tensor(run, point, data);
     txd_block block;
 
-    if (stop < 0 || !(run->wishes[stop].all & TXD_ASK_EDIT))
-        return TXD_OK;
-    value = whole_tensor(run, point, data);
-    block = block_at(run, stop, &source);
+    block = txd_taps_block(&source, TXD_SITE_VALUE, stop);
     set_whole(&block, &value);
-    return edit_all(run, stop, &block);
+    return edit_value(run, wish, &block);
 }
 
 txd_status txd_taps_step_end(txd_run *run)
@@ -272,121 +317,5 @@ txd_status txd_taps_step_end(txd_run *run)
     for (size_t t = 0; t < run->tap_count; t++)
         if (run->taps[t]->step_end != NULL)
             TXD_TRY(run->taps[t]->step_end(run->taps[t]->self, &run->pass));
-    return TXD_OK;
-}
-
-/* ---- attention tiles ---- */
-
-static txd_block tile_block(const txd_run *run, const struct source *source,
-                            txd_point point, int layer)
-{
-    const struct txd_tile *tile = source->tile;
-    txd_block block = block_at(run, txd_run_stop(run, point, layer), source);
-    const size_t start[4] = {tile->batch, tile->head, tile->first, tile->key_begin};
-    const txd_extent extent = txd_run_extent(run);
-
-    block.value = tile_tensor(run, tile, point);
-    txd_point_dims(block.dims, run->model->config, point, &extent);
-    memcpy(block.start, start, sizeof start);
-    if (txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS &&
-        (txd_run_wants(run, point, layer) & TXD_ASK_ROWS))
-        block.rows = tile->row_statistics;
-    return block;
-}
-
-static void *tile_slot(const txd_run *run, const struct txd_tile *tile, int which,
-                       size_t tap)
-{
-    return tile->slots + (size_t)which * run->slot_offset[run->tap_count] +
-           run->slot_offset[tap];
-}
-
-static void tile_stats(const txd_run *run, struct txd_tile *tile, int which, int layer)
-{
-    size_t n = run->length, heads = run->model->config->n_heads;
-    size_t keys = tile->kind == TXD_ATTENTION_CROSS ? run->memory_length : n;
-    struct txd_stats_args args = {
-        .part = &tile->parts[which],
-        .x = tile_value(tile, tiled(tile, which)),
-        .skip_row = run->padded + tile->batch * n + tile->first,
-        .skip_cell = tile->hidden,
-        .rows = tile->rows,
-        .width = tile->keys,
-        .stride = tile->keys,
-        .flat_start = ((tile->batch * heads + tile->head) * n + tile->first) * keys +
-                      tile->key_begin,
-        .flat_stride = keys,
-    };
-
-    if (txd_run_wants(run, tiled(tile, which), layer) & TXD_ASK_STATS)
-        (void)run->model->backend->ops.stats(NULL, &args);
-}
-
-void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer)
-{
-    struct source source = {run, tile};
-
-    for (int which = 0; which < 3; which++) {
-        int stop = txd_run_stop(run, tiled(tile, which), layer);
-        txd_block block;
-
-        if (run->wishes[stop].all == 0)
-            continue;
-        tile_stats(run, tile, which, layer);
-        block = tile_block(run, &source, tiled(tile, which), layer);
-        for (size_t t = 0; t < run->tap_count; t++) {
-            const txd_tap *tap = run->taps[t];
-            void *slot = tile_slot(run, tile, which, t);
-
-            if (run->wishes[stop].of_tap[t] == 0 || tap->reduce == NULL ||
-                tap->slot_bytes == 0)
-                continue;
-            block.tap = tap;
-            memset(slot, 0, tap->slot_bytes);
-            tap->reduce(slot, tap->self, &block);
-        }
-    }
-}
-
-static txd_status merge_point(txd_run *run, struct txd_tile *tile, int which,
-                              txd_block *block)
-{
-    int stop = txd_run_stop(run, tiled(tile, which), block->site->layer);
-    const unsigned reads = TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS;
-
-    for (size_t t = 0; t < run->tap_count; t++) {
-        const txd_tap *tap = run->taps[t];
-        bool reduced = tap->reduce != NULL && tap->slot_bytes > 0;
-
-        block->tap = tap;
-        if ((run->wishes[stop].of_tap[t] & reads) && tap->merge != NULL)
-            TXD_TRY(tap->merge(tap->self, block,
-                               reduced ? tile_slot(run, tile, which, t) : NULL));
-    }
-    return TXD_OK;
-}
-
-txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
-                               bool last)
-{
-    struct source source = {run, tile};
-    double stats[TXD_STAT_COUNT_OF];
-
-    for (int which = 0; which < 3; which++) {
-        unsigned wants = txd_run_wants(run, tiled(tile, which), layer);
-        txd_block block;
-
-        if (wants == 0)
-            continue;
-        if (wants & TXD_ASK_STATS)
-            txd_stats_merge(&run->tile_stats[which], &tile->parts[which]);
-        block = tile_block(run, &source, tiled(tile, which), layer);
-        block.last = last;
-        if (last && (wants & TXD_ASK_STATS)) {
-            txd_stats_final(stats, &run->tile_stats[which]);
-            block.stats = stats;
-        }
-        TXD_TRY(merge_point(run, tile, which, &block));
-    }
     return TXD_OK;
 }

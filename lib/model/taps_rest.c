@@ -8,19 +8,20 @@
 #include "model/run_private.h"
 #include "ops/ref.h"
 
-static void add_logit_stats(txd_run *run, size_t batch, size_t first, size_t rows,
+static void add_logit_stats(txd_run *run, const struct txd_logit_tile *tile,
                             const void *data)
 {
     size_t vocab = run->model->config->vocab;
+    size_t row = tile->batch * run->length + tile->first;
     struct txd_stats_part part;
     struct txd_stats_args args = {
         .part = &part,
         .x = data,
-        .skip_row = run->padded + batch * run->length + first,
-        .rows = rows,
+        .skip_row = run->padded + row,
+        .rows = tile->rows,
         .width = vocab,
         .stride = vocab,
-        .flat_start = (batch * run->length + first) * vocab,
+        .flat_start = row * vocab,
         .flat_stride = vocab,
     };
 
@@ -28,40 +29,34 @@ static void add_logit_stats(txd_run *run, size_t batch, size_t first, size_t row
     txd_stats_merge(&run->logit_stats, &part);
 }
 
-static txd_status nothing_earlier(txd_tensor *out, const txd_block *block,
-                                  txd_point point)
-{
-    (void)out;
-    return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
-                    txd_point_get(point)->name, block->site->name);
-}
-
-txd_status txd_taps_offer_logits(txd_run *run, size_t batch, size_t first, size_t rows,
-                                 const void *data, bool last)
+txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile,
+                                 txd_site_kind kind)
 {
     int stop = txd_run_stop(run, TXD_POINT_LOGITS, -1);
-    const size_t dims[3] = {1, rows, run->model->config->vocab};
+    const struct txd_wish *wish = &run->watch[kind].wishes[stop];
+    void *data = kind == TXD_SITE_GRADIENT ? run->d_logits : run->logits;
+    const size_t dims[3] = {1, tile->rows, run->model->config->vocab};
     const txd_extent extent = txd_run_extent(run);
+    struct txd_block_source source = {run, NULL, tile};
     double stats[TXD_STAT_COUNT_OF];
     txd_block block;
 
-    if (run->wishes[stop].all == 0)
+    if (wish->all == 0)
         return TXD_OK;
-    block = txd_taps_block(run, stop);
-    block.earlier = nothing_earlier;
-    block.value = txd_tensor_make(run->model->backend->dtype, (void *)data, 3, dims);
+    block = txd_taps_block(&source, kind, stop);
+    block.value = txd_tensor_make(run->model->backend->dtype, data, 3, dims);
     txd_point_dims(block.dims, run->model->config, TXD_POINT_LOGITS, &extent);
-    block.start[0] = batch;
-    block.start[1] = first;
-    block.last = last;
-    if (run->wishes[stop].all & TXD_ASK_STATS) {
-        add_logit_stats(run, batch, first, rows, data);
-        if (last) {
+    block.start[0] = tile->batch;
+    block.start[1] = tile->first;
+    block.last = tile->last;
+    if (wish->all & TXD_ASK_STATS) {
+        add_logit_stats(run, tile, data);
+        if (tile->last) {
             txd_stats_final(stats, &run->logit_stats);
             block.stats = stats;
         }
     }
-    return txd_taps_read(run, run->wishes[stop].of_tap, &block);
+    return txd_taps_read(run, wish->of_tap, &block);
 }
 
 static void parameter_stats(double *out, const txd_tensor *value)
@@ -78,41 +73,69 @@ static void parameter_stats(double *out, const txd_tensor *value)
     txd_stats_final(out, &part);
 }
 
-static txd_status offer_parameter(txd_run *run, size_t i, unsigned *asks)
+static txd_status nothing_at_hand(txd_tensor *out, const txd_block *block,
+                                  txd_point point)
 {
-    const txd_param *param = txd_params_at(run->options.params, i);
-    txd_site site = {TXD_SITE_PARAMETER, 0, TXD_POINT_COUNT,
-                     param->layer,       i, param->name};
+    (void)out;
+    return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
+                    txd_point_get(point)->name, block->site->name);
+}
+
+static txd_status offer_parameter(txd_run *run, const txd_site *site,
+                                  const txd_tensor *value, const struct txd_wish *wish)
+{
     double stats[TXD_STAT_COUNT_OF];
     txd_block block = {0};
-    unsigned all = 0;
 
-    for (size_t t = 0; t < run->tap_count; t++) {
-        const txd_tap *tap = run->taps[t];
-
-        asks[t] = tap->ask == NULL ? 0 : tap->ask(tap->self, &site);
-        all |= asks[t];
-    }
-    if (all == 0)
+    if (wish->all == 0)
         return TXD_OK;
-    block.site = &site;
+    block.site = site;
     block.pass = &run->pass;
-    block.earlier = nothing_earlier;
-    block.value = param->value;
-    memcpy(block.dims, param->value.dims, sizeof block.dims);
+    block.earlier = nothing_at_hand;
+    block.value = *value;
+    memcpy(block.dims, value->dims, sizeof block.dims);
     block.last = true;
-    if (all & TXD_ASK_STATS) {
-        parameter_stats(stats, &param->value);
+    if (txd_site_is_gradient(site->kind))
+        TXD_TRY(txd_taps_edit_block(run, wish, &block));
+    if (wish->all & TXD_ASK_STATS) {
+        parameter_stats(stats, value);
         block.stats = stats;
     }
-    return txd_taps_read(run, asks, &block);
+    return txd_taps_read(run, wish->of_tap, &block);
 }
 
 txd_status txd_taps_parameters(txd_run *run)
 {
+    struct txd_wish wish = {.of_tap = run->parameter_asks};
+
     if (run->options.params == NULL)
         return TXD_OK;
-    for (size_t i = 0; i < txd_params_count(run->options.params); i++)
-        TXD_TRY(offer_parameter(run, i, run->parameter_asks));
+    for (size_t i = 0; i < txd_params_count(run->options.params); i++) {
+        const txd_param *param = txd_params_at(run->options.params, i);
+        txd_site site = {TXD_SITE_PARAMETER, 0, TXD_POINT_COUNT,
+                         param->layer,       i, param->name};
+
+        wish.all = 0;
+        for (size_t t = 0; t < run->tap_count; t++) {
+            const txd_tap *tap = run->taps[t];
+
+            wish.of_tap[t] = tap->ask == NULL ? 0 : tap->ask(tap->self, &site);
+            wish.all |= wish.of_tap[t];
+        }
+        TXD_TRY(offer_parameter(run, &site, &param->value, &wish));
+    }
+    return TXD_OK;
+}
+
+txd_status txd_taps_parameter_gradients(txd_run *run)
+{
+    const struct txd_watch *watch = &run->watch[TXD_SITE_PARAMETER_GRADIENT];
+
+    for (size_t i = 0; i < watch->count; i++) {
+        txd_tensor value;
+
+        TXD_TRY(txd_run_gradient(&value, run, i));
+        TXD_TRY(offer_parameter(run, &watch->sites[i], &value, &watch->wishes[i]));
+    }
     return TXD_OK;
 }

@@ -21,7 +21,7 @@ static unsigned ask(void *self, const txd_site *site)
     const observed *o = self;
     bool weights = txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS;
 
-    if (site->kind != TXD_SITE_VALUE ||
+    if ((site->kind != TXD_SITE_VALUE && !txd_site_is_gradient(site->kind)) ||
         (o->only != NULL && !txd_glob_list(o->only, site->name)))
         return 0;
     return TXD_ASK_VALUE | TXD_ASK_STATS | (weights ? TXD_ASK_ROWS | o->extra : 0u);
@@ -81,14 +81,8 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
 static txd_status bind(observed *o, const char *backend)
 {
-    const txd_backend *found;
-
-    TXD_TRY(txd_backend_find(&found, backend));
-    txd_model_destroy(o->model);
-    o->model = NULL;
-    return txd_model_create(&o->model, found,
-                            o->plan == NULL ? &o->config : txd_plan_config(o->plan),
-                            o->params);
+    TXD_TRY(txd_backend_find(&o->backend, backend));
+    return observe_rebind(o);
 }
 
 static txd_status begin(observed *o)
@@ -99,6 +93,7 @@ static txd_status begin(observed *o)
     o->site = txd_arena_alloc(o->arena, OBSERVE_SITES, sizeof *o->site);
     o->tap.name = "observe";
     o->tap.self = o;
+    o->tap.gradients = true;
     o->tap.ask = ask;
     o->tap.merge = merge;
     return TXD_OK;
@@ -121,7 +116,7 @@ txd_status observe_cfg(observed *o, const char *cfg, const char *backend)
     TXD_TRY(begin(o));
     TXD_TRY(txd_cfg_parse(&root, o->arena, "test.cfg", cfg));
     TXD_TRY(txd_config_read(&o->config, o->arena, root, NULL));
-    TXD_TRY(txd_params_create(&o->params, &o->config, TXD_F32));
+    TXD_TRY(txd_params_create(&o->params, &o->config, o->exact ? TXD_F64 : TXD_F32));
     TXD_TRY(txd_params_init(o->params, &o->config, root, 1));
     return bind(o, backend);
 }
@@ -185,14 +180,26 @@ txd_status observe_faults(observed *o, const char *cfg)
     return bind(o, backend);
 }
 
-txd_status observe_pass(observed *o)
+txd_status observe_rebind(observed *o)
 {
-    txd_tap *taps[1] = {&o->tap};
+    txd_run_destroy(o->run);
+    o->run = NULL;
+    txd_model_destroy(o->model);
+    o->model = NULL;
+    return txd_model_create(&o->model, o->backend,
+                            o->plan == NULL ? &o->config : txd_plan_config(o->plan),
+                            o->params);
+}
+
+txd_status observe_pass_with(observed *o, txd_tap *first)
+{
+    txd_tap *taps[2] = {first, &o->tap};
     txd_run_options options = {.claimed = &o->config,
                                .plan = o->plan,
                                .params = o->params,
-                               .taps = taps,
-                               .tap_count = 1,
+                               .taps = first == NULL ? taps + 1 : taps,
+                               .tap_count = first == NULL ? 1 : 2,
+                               .backward = o->backward,
                                .threads = o->threads};
 
     o->sites = 0;
@@ -201,6 +208,11 @@ txd_status observe_pass(observed *o)
     o->run = NULL;
     TXD_TRY(txd_run_create(&o->run, o->model, &options));
     return txd_run_pass(o->run, &o->inputs, 0);
+}
+
+txd_status observe_pass(observed *o)
+{
+    return observe_pass_with(o, NULL);
 }
 
 void observe_finish(observed *o)

@@ -8,7 +8,7 @@
 
 #include "txd.h"
 
-#define OBSERVE_SITES 512
+#define OBSERVE_SITES 1024
 
 typedef struct observed {
     txd_arena *arena;
@@ -16,6 +16,7 @@ typedef struct observed {
     txd_params *params;
     txd_config config;
     txd_plan *plan;
+    const txd_backend *backend;
     txd_model *model;
     txd_run *run;
     txd_inputs inputs;
@@ -23,6 +24,8 @@ typedef struct observed {
     unsigned extra;   /* further bits to ask for at attention weights */
     const char *only; /* globs of sites to keep; NULL = all */
     int threads;
+    bool backward; /* passes have a backward half, and its sites are kept too */
+    bool exact;    /* parameters drawn from a cfg are kept in double */
     size_t sites;
     struct observed_site {
         char name[96];
@@ -46,8 +49,11 @@ txd_status observe_random(observed *o, size_t batch, size_t length);
 txd_status observe_memory(observed *o, size_t length, const size_t *real);
 /* Plants faults by cfg text: "faults = ( { name = ... } );" */
 txd_status observe_faults(observed *o, const char *cfg);
-/* Runs one pass with the tap. */
+/* Takes parameters that were changed. */
+txd_status observe_rebind(observed *o);
+/* Runs one pass with the tap; with another before it, if that is not NULL. */
 txd_status observe_pass(observed *o);
+txd_status observe_pass_with(observed *o, txd_tap *first);
 void observe_finish(observed *o);
 
 /* The values at a site; NULL if it was not offered. */

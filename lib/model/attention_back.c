@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention, backward, as a part of a block: from the gradient of what the part passes
+ * on to that of what enters it, and of the memory.
+ */
+#include "model/attention.h"
+
+#include <string.h>
+
+#include "model/backward.h"
+
+static txd_status offer(const struct txd_part *a, txd_point point)
+{
+    return txd_taps_offer_gradient(a->run, txd_part_point(a, point), a->layer);
+}
+
+/* From the sum to the heads. */
+static txd_status branch_back(const struct txd_part *a)
+{
+    txd_run *run = a->run;
+    txd_point branch = txd_part_point(a, TXD_POINT_ATTN_BRANCH);
+    txd_point merged = txd_part_point(a, TXD_POINT_ATTN_MERGED);
+    struct txd_linear_back out = {.map = txd_part_out(a)};
+
+    TXD_TRY(offer(a, a->sum));
+    TXD_TRY(txd_layer_residual_back(run, a->layer, a->sum, branch, a->stream));
+    TXD_TRY(offer(a, TXD_POINT_ATTN_BRANCH));
+    TXD_TRY(txd_layer_branch_back(run, a->layer, branch, out.map.out));
+    TXD_TRY(offer(a, TXD_POINT_ATTN_OUT));
+    out.d_out = run->d_own[out.map.out];
+    out.d_x = run->d_own[merged];
+    TXD_TRY(txd_layer_linear_back(run, a->layer, &out));
+    return offer(a, TXD_POINT_ATTN_MERGED);
+}
+
+static txd_status merge_back(const struct txd_part *a)
+{
+    txd_run *run = a->run;
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[a->layer];
+    txd_point merged = txd_part_point(a, TXD_POINT_ATTN_MERGED);
+    struct txd_heads_args args = {
+        .at = txd_op_at(ops, TXD_OP_merge_heads_back, a->layer, merged),
+        .out = run->d_own[txd_part_point(a, TXD_POINT_ATTN_HEADS)],
+        .x = run->d_own[merged],
+        .batch = run->batch,
+        .length = run->length,
+        .heads = c->n_heads,
+        .width = c->value_dim,
+    };
+
+    TXD_TRY(ops->ops.merge_heads_back(&run->ctx, &args));
+    return offer(a, TXD_POINT_ATTN_HEADS);
+}
+
+static txd_status rotate_back(const struct txd_part *a, txd_point to, txd_point from)
+{
+    txd_run *run = a->run;
+    struct txd_layer_ops *ops = &run->layer_ops[a->layer];
+    txd_point out = txd_part_point(a, to);
+    struct txd_rotate_args args = txd_part_rotation(a, to);
+    size_t count = args.batch * args.heads * args.length * args.width;
+
+    args.at = txd_op_at(ops, TXD_OP_rotate_back, a->layer, out);
+    args.out = run->d_own[txd_part_point(a, from)];
+    args.x = run->d_own[out];
+    if (txd_part_turns(a))
+        return ops->ops.rotate_back(&run->ctx, &args);
+    memcpy(args.out, args.x, count * txd_dtype_bytes(run->pass.dtype));
+    return TXD_OK;
+}
+
+/* `add`: what the projection reads has a part of its gradient already. */
+static txd_status project_back(const struct txd_part *a, txd_point point, bool add)
+{
+    txd_run *run = a->run;
+    struct txd_layer_ops *ops = &run->layer_ops[a->layer];
+    struct txd_part_map p = txd_part_map_of(a, point);
+    struct txd_linear_back back = {txd_part_linear(a, &p), run->scratch,
+                                   run->d_own[p.in], add};
+    struct txd_heads_args split = txd_part_heads(a, &p);
+
+    split.at = txd_op_at(ops, TXD_OP_split_heads_back, a->layer, p.out);
+    split.out = run->scratch;
+    split.x = run->d_own[p.out];
+    TXD_TRY(ops->ops.split_heads_back(&run->ctx, &split));
+    return txd_layer_linear_back(run, a->layer, &back);
+}
+
+/* From q, k and v to what they are made from. The queries' input is written first
+ * (over what cross-attention's keys and values never add to), then added to. */
+static txd_status projections_back(const struct txd_part *a)
+{
+    bool cross = a->kind == TXD_ATTENTION_CROSS;
+
+    TXD_TRY(offer(a, TXD_POINT_ATTN_V));
+    TXD_TRY(project_back(a, TXD_POINT_ATTN_V, cross || !a->pre));
+    TXD_TRY(offer(a, TXD_POINT_ATTN_K));
+    TXD_TRY(offer(a, TXD_POINT_ATTN_Q));
+    TXD_TRY(rotate_back(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ));
+    TXD_TRY(rotate_back(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ));
+    TXD_TRY(offer(a, TXD_POINT_ATTN_K_PROJ));
+    TXD_TRY(project_back(a, TXD_POINT_ATTN_K_PROJ, true));
+    TXD_TRY(offer(a, TXD_POINT_ATTN_Q_PROJ));
+    return project_back(a, TXD_POINT_ATTN_Q_PROJ, !cross || !a->pre);
+}
+
+txd_status txd_attention_backward(txd_run *run, int layer, txd_attention_kind kind)
+{
+    struct txd_part a = txd_part_of(run, layer, kind);
+    struct txd_norm_map norm = txd_part_norm(&a);
+
+    if (!a.pre) {
+        TXD_TRY(txd_taps_offer_gradient(run, a.norm, layer));
+        TXD_TRY(txd_layer_norm_back(run, layer, &norm, false));
+    }
+    TXD_TRY(branch_back(&a));
+    TXD_TRY(merge_back(&a));
+    TXD_TRY(txd_attend_back(run, layer, kind));
+    TXD_TRY(projections_back(&a));
+    if (!a.pre)
+        return TXD_OK;
+    TXD_TRY(txd_taps_offer_gradient(run, a.norm, layer));
+    return txd_layer_norm_back(run, layer, &norm, true);
+}

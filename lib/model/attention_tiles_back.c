@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All tiles of a layer, backward. A tile is computed again by the very operations of
+ * the way there, so that its weights have the same bits, whatever a fault put in their
+ * place. Gradients of queries belong to one tile; those of keys and values get a part
+ * from every tile of their group's heads, added in index order: the same sums for any
+ * number of threads.
+ *
+ * Of the cells of a tile only those between `begin` and `end` had a part in the pass;
+ * the others have no gradient, computed or not.
+ */
+#include "model/attention.h"
+
+#include <string.h>
+
+#include "model/backward.h"
+
+/* Keys whose parts one task adds up. */
+#define MERGE_KEYS 64
+
+static void *d_of(const struct txd_attention *job, txd_point point)
+{
+    return job->run->d_own[txd_point_in(job->kind, point)];
+}
+
+static void *value_of(const struct txd_attention *job, txd_point point)
+{
+    return job->run->value[txd_point_in(job->kind, point)];
+}
+
+static const struct txd_ops *ops_of(const struct txd_attention *job)
+{
+    return &job->run->layer_ops[job->layer].ops;
+}
+
+/* ---- the operations on a tile, in reverse order ---- */
+
+/* Cell (0, begin) of a tile's array. */
+static void *inside(const struct txd_attention *job, const struct txd_tile *tile,
+                    const void *cells)
+{
+    return txd_row_of(job->run, (void *)cells, tile->begin, 1);
+}
+
+static txd_status mix_back(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    size_t width = run->model->config->value_dim;
+    size_t row = txd_tile_key_row(job, tile) + tile->key_begin + tile->begin;
+    size_t bytes = txd_dtype_bytes(run->pass.dtype), keys = tile->end - tile->begin;
+    struct txd_mix_back_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_mix_back, TXD_POINT_ATTN_HEADS),
+        .d_weights = inside(job, tile, tile->d_weights),
+        .d_v = tile->d_v,
+        .d_out = txd_row_of(run, d_of(job, TXD_POINT_ATTN_HEADS),
+                            txd_tile_query_row(run, tile), width),
+        .weights = inside(job, tile, tile->weights),
+        .v = txd_row_of(run, value_of(job, TXD_POINT_ATTN_V), row, width),
+        .used = tile->used + tile->begin,
+        .rows = tile->rows,
+        .keys = keys,
+        .stride = tile->keys,
+        .width = width,
+    };
+
+    memset(tile->d_weights, 0, tile->rows * tile->keys * bytes);
+    memset(tile->d_v, 0, keys * width * bytes);
+    return keys == 0 ? TXD_OK : ops_of(job)->mix_back(&run->ctx, &args);
+}
+
+static txd_status softmax_back(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_mask_view mask = txd_tile_mask_view(job, tile);
+    struct txd_softmax_back_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_softmax_back, TXD_POINT_ATTN_WEIGHTS),
+        .d_masked = tile->d_masked,
+        .d_out = tile->d_weights,
+        .weights = tile->softmax,
+        .masked = tile->masked,
+        .max = job->run->max + txd_tile_query_row(job->run, tile),
+        .rows = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+        .begin = tile->begin,
+        .end = tile->end,
+        .mask = &mask,
+        .key_begin = tile->key_begin,
+    };
+
+    return ops_of(job)->softmax_back(&job->run->ctx, &args);
+}
+
+static txd_status mask_back(const struct txd_attention *job, struct txd_tile *tile)
+{
+    struct txd_mask_back_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_mask_back, TXD_POINT_ATTN_MASKED),
+        .d_scores = tile->d_scores,
+        .d_out = tile->d_masked,
+        .visible = tile->visible,
+        .rows = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+    };
+
+    return ops_of(job)->mask_back(&job->run->ctx, &args);
+}
+
+static txd_status scores_back(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    size_t width = run->model->config->head_dim, keys = tile->end - tile->begin;
+    size_t query = txd_tile_query_row(run, tile);
+    size_t key = txd_tile_key_row(job, tile) + tile->key_begin + tile->begin;
+    size_t bytes = txd_dtype_bytes(run->pass.dtype);
+    struct txd_scores_back_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_scores_back, TXD_POINT_ATTN_SCORES),
+        .d_q = txd_row_of(run, d_of(job, TXD_POINT_ATTN_Q), query, width),
+        .d_k = tile->d_k,
+        .d_out = inside(job, tile, tile->d_scores),
+        .q = txd_row_of(run, value_of(job, TXD_POINT_ATTN_Q), query, width),
+        .k = txd_row_of(run, value_of(job, TXD_POINT_ATTN_K), key, width),
+        .visible = tile->visible + tile->begin,
+        .rows = tile->rows,
+        .keys = keys,
+        .width = width,
+        .stride = tile->keys,
+        .scale = run->model->config->layers[job->layer].score_scale,
+    };
+
+    memset(args.d_q, 0, tile->rows * width * bytes);
+    memset(tile->d_k, 0, keys * width * bytes);
+    return keys == 0 ? TXD_OK : ops_of(job)->scores_back(&run->ctx, &args);
+}
+
+/* ---- a tile ---- */
+
+/* The tile as it was. Where somebody edited it, the planes hold what became of it; the
+ * softmax is taken again all the same, for an edit of its weights moved its result, not
+ * its slope. */
+static txd_status again(const struct txd_attention *job, struct txd_tile *tile)
+{
+    struct txd_tile softmax;
+
+    tile->softmax = tile->weights;
+    if (job->planes != NULL)
+        txd_tile_aim_at_planes(job, tile);
+    TXD_TRY(txd_tile_cells(job, tile));
+    if (job->planes == NULL) {
+        TXD_TRY(txd_tile_scores(job, tile));
+        TXD_TRY(txd_tile_mask(job, tile));
+    }
+    softmax = *tile;
+    softmax.weights = (void *)tile->softmax;
+    return txd_tile_softmax(job, &softmax);
+}
+
+static txd_status tile_back(void *self, size_t i, int worker)
+{
+    const struct txd_attention *job = self;
+    struct txd_tile *tile = &job->tiles[i];
+
+    (void)worker;
+    tile->weights = job->run->tiles[i].weights;
+    txd_tile_locate(job, tile, job->first_tile + i);
+    TXD_TRY(again(job, tile));
+    TXD_TRY(mix_back(job, tile));
+    TXD_TRY(softmax_back(job, tile));
+    TXD_TRY(mask_back(job, tile));
+    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT);
+    return scores_back(job, tile);
+}
+
+/* ---- sums over tiles ---- */
+
+struct merge {
+    const struct txd_attention *job;
+    size_t wave;
+};
+
+/* The part of [first, last) of the keys that tile->d_k and d_v have, into the whole. */
+static void merge_part(const struct txd_attention *job, const struct txd_tile *tile,
+                       size_t first, size_t last)
+{
+    const txd_run *run = job->run;
+    size_t begin = tile->key_begin + tile->begin, end = tile->key_begin + tile->end;
+    size_t row, k = run->model->config->head_dim, v = run->model->config->value_dim;
+
+    first = first > begin ? first : begin;
+    last = last < end ? last : end;
+    if (first >= last)
+        return;
+    row = txd_tile_key_row(job, tile) + first;
+    txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_K), row, k),
+                     txd_row_of(run, tile->d_k, first - begin, k), (last - first) * k);
+    txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_V), row, v),
+                     txd_row_of(run, tile->d_v, first - begin, v), (last - first) * v);
+}
+
+/* Some keys, of all tiles in order: which task adds does not matter to a sum. */
+static txd_status merge_keys(void *self, size_t i, int worker)
+{
+    const struct merge *merge = self;
+
+    (void)worker;
+    for (size_t t = 0; t < merge->wave; t++)
+        merge_part(merge->job, &merge->job->tiles[t], i * MERGE_KEYS,
+                   (i + 1) * MERGE_KEYS);
+    return TXD_OK;
+}
+
+static txd_status merge_wave(struct txd_attention *job, size_t wave)
+{
+    txd_run *run = job->run;
+    const txd_config *c = run->model->config;
+    struct merge merge = {job, wave};
+    double sums = (double)(wave * MERGE_KEYS * (c->head_dim + c->value_dim));
+
+    for (size_t i = 0; i < wave; i++)
+        TXD_TRY(txd_taps_merge_tile(run, &job->tiles[i], job->layer, TXD_SITE_GRADIENT,
+                                    job->first_tile + i + 1 == job->count));
+    return txd_parallel(&run->ctx, (job->keys + MERGE_KEYS - 1) / MERGE_KEYS, sums,
+                        merge_keys, &merge);
+}
+
+txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
+{
+    struct txd_attention job = txd_attention_begin(run, layer, kind, TXD_SITE_GRADIENT);
+    const txd_config *c = run->model->config;
+    size_t rows = run->batch * c->n_kv_heads * job.keys;
+    void *d_k = d_of(&job, TXD_POINT_ATTN_K), *d_v = d_of(&job, TXD_POINT_ATTN_V);
+    size_t bytes = txd_dtype_bytes(run->pass.dtype);
+
+    memset(d_k, 0, rows * c->head_dim * bytes);
+    memset(d_v, 0, rows * c->value_dim * bytes);
+    TXD_TRY(txd_tiles_in_waves(&job, tile_back, merge_wave));
+    TXD_TRY(txd_run_store(run, d_k, rows * c->head_dim));
+    return txd_run_store(run, d_v, rows * c->value_dim);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The decoder, backward: token losses, logits in row tiles, final norm, blocks from the
+ * last to the first, embeddings; then the parameters' gradients.
+ */
+#include "model/backward.h"
+
+#include <string.h>
+
+static size_t stream_bytes(const txd_run *run)
+{
+    return run->batch * run->length * run->model->config->d_model *
+           txd_dtype_bytes(run->pass.dtype);
+}
+
+/* What the last layer of these makes of the stream. */
+static txd_point end_of_layer(const txd_run *run)
+{
+    bool pre = run->model->config->norm_placement == TXD_PLACEMENT_PRE;
+
+    return pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
+}
+
+/* ---- the end ---- */
+
+/* The loss is the mean over all pairs. */
+static txd_status token_losses(txd_run *run)
+{
+    size_t count = run->batch * run->length, pairs = 0;
+    void *d = run->d_own[TXD_POINT_LOSS_TOKEN];
+
+    for (size_t i = 0; i < count; i++)
+        pairs += run->targets[i] >= 0;
+    for (size_t i = 0; i < count; i++) {
+        double value = run->targets[i] < 0 ? 0 : run->pass.loss_scale / (double)pairs;
+
+        if (run->pass.dtype == TXD_F64)
+            ((double *)d)[i] = value;
+        else
+            ((float *)d)[i] = (float)value;
+    }
+    TXD_TRY(txd_run_store(run, d, count));
+    return txd_taps_offer_gradient(run, TXD_POINT_LOSS_TOKEN, -1);
+}
+
+static txd_status loss_back(txd_run *run, size_t row, size_t rows)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
+    struct txd_loss_back_args args = {
+        .at = txd_op_at(ops, TXD_OP_loss_back, -1, TXD_POINT_LOSS_TOKEN),
+        .d_logits = run->d_logits,
+        .d_out = (const char *)run->d_own[TXD_POINT_LOSS_TOKEN] +
+                 row * txd_dtype_bytes(run->pass.dtype),
+        .logits = run->logits,
+        .targets = run->targets + row,
+        .rows = rows,
+        .vocab = c->vocab,
+    };
+
+    return ops->ops.loss_back(&run->ctx, &args);
+}
+
+static txd_status head_back(txd_run *run, size_t row, size_t rows)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
+    size_t offset = row * c->d_model * txd_dtype_bytes(run->pass.dtype);
+    struct txd_linear_back_args args = {
+        .at = txd_op_at(ops, TXD_OP_linear_back, -1, TXD_POINT_LOGITS),
+        .d_x = (char *)run->d_own[run->stream_end] + offset,
+        .d_weight = txd_gradient_of(run, run->model->head),
+        .d_out = run->d_logits,
+        .x = (const char *)run->value[run->stream_end] + offset,
+        .weight = run->model->head,
+        .rows = rows,
+        .n = c->vocab,
+        .k = c->d_model,
+    };
+
+    return ops->ops.linear_back(&run->ctx, &args);
+}
+
+/* Logits are made again, by the operation that made them, unless one tile was all. */
+static txd_status logit_tile_back(txd_run *run, const struct txd_logit_tile *tile)
+{
+    size_t row = tile->batch * run->length + tile->first;
+    bool all = run->batch == 1 && tile->rows == run->length;
+
+    if (!all)
+        TXD_TRY(txd_logit_rows(run, row, tile->rows));
+    TXD_TRY(loss_back(run, row, tile->rows));
+    TXD_TRY(txd_taps_offer_logits(run, tile, TXD_SITE_GRADIENT));
+    return head_back(run, row, tile->rows);
+}
+
+/* To the gradient of what the last layer makes. */
+static txd_status end_back(txd_run *run)
+{
+    struct txd_norm_map norm = {TXD_POINT_FINAL_NORM, end_of_layer(run),
+                                run->model->final_gain, run->model->final_bias};
+
+    TXD_TRY(token_losses(run));
+    TXD_TRY(txd_logits_in_tiles(run, logit_tile_back));
+    if (run->stream_end != TXD_POINT_FINAL_NORM)
+        return TXD_OK;
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_FINAL_NORM, -1));
+    return txd_layer_norm_back(run, -1, &norm, false);
+}
+
+/* ---- blocks ---- */
+
+/* The layer's values again, and no gradient of it yet. */
+static void enter_layer(txd_run *run, size_t layer)
+{
+    const struct txd_layer_values *kept = &run->kept[layer];
+
+    for (int p = 0; p < TXD_POINT_COUNT; p++)
+        if (txd_point_per_layer((txd_point)p)) {
+            run->own[p] = kept->own[p];
+            run->value[p] = kept->value[p];
+            run->gradient[p] = NULL;
+        }
+}
+
+static txd_status blocks_back(txd_run *run)
+{
+    size_t layers = run->model->config->n_layers;
+
+    for (size_t done = 0; done < layers; done++) {
+        int layer = (int)(layers - 1 - done);
+
+        if (done > 0)
+            memcpy(run->d_own[end_of_layer(run)], run->d_own[TXD_POINT_RESID_PRE],
+                   stream_bytes(run));
+        enter_layer(run, (size_t)layer);
+        TXD_TRY(txd_mlp_backward(run, layer));
+        if (run->model->config->cross)
+            TXD_TRY(txd_attention_backward(run, layer, TXD_ATTENTION_CROSS));
+        TXD_TRY(txd_attention_backward(run, layer, TXD_ATTENTION_SELF));
+        TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_RESID_PRE, layer));
+        TXD_TRY(txd_run_progress(run, layers + done + 1));
+    }
+    return TXD_OK;
+}
+
+/* ---- embeddings ---- */
+
+static txd_status embed_back(txd_run *run, txd_point point, const void *table,
+                             const int32_t *ids)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
+    struct txd_embed_back_args args = {
+        .at = txd_op_at(ops, TXD_OP_embed_back, -1, point),
+        .d_table = txd_gradient_of(run, table),
+        .d_out = run->d_own[point],
+        .ids = ids,
+        .rows = run->batch * run->length,
+        .width = c->d_model,
+    };
+
+    TXD_TRY(txd_taps_offer_gradient(run, point, -1));
+    return table == NULL ? TXD_OK : ops->ops.embed_back(&run->ctx, &args);
+}
+
+static txd_status embeddings_back(txd_run *run)
+{
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
+    struct txd_pair_back_args sum = {
+        .at = txd_op_at(ops, TXD_OP_add_back, -1, TXD_POINT_EMBED_OUT),
+        .d_a = run->d_own[TXD_POINT_EMBED_TOK],
+        .d_b = run->d_own[TXD_POINT_EMBED_POS],
+        .d_out = run->d_own[TXD_POINT_EMBED_OUT],
+        .a = run->value[TXD_POINT_EMBED_TOK],
+        .b = run->value[TXD_POINT_EMBED_POS],
+        .count = run->batch * run->length * c->d_model,
+    };
+
+    memcpy(run->d_own[TXD_POINT_EMBED_OUT], run->d_own[TXD_POINT_RESID_PRE],
+           stream_bytes(run));
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_EMBED_OUT, -1));
+    if (sum.b != NULL) {
+        TXD_TRY(ops->ops.add_back(&run->ctx, &sum));
+        TXD_TRY(embed_back(run, TXD_POINT_EMBED_POS, run->model->embed_pos,
+                           run->actual.positions));
+    } else {
+        memcpy(sum.d_a, sum.d_out, stream_bytes(run));
+    }
+    return embed_back(run, TXD_POINT_EMBED_TOK, run->model->embed_tok,
+                      run->actual.tokens);
+}
+
+/* All layers add to the memory's gradient. */
+static void clear_memory(txd_run *run)
+{
+    size_t count = run->batch * run->memory_length * run->model->config->d_model;
+
+    if (run->model->config->cross)
+        memset(run->d_own[TXD_POINT_INPUT_MEMORY], 0,
+               count * txd_dtype_bytes(run->pass.dtype));
+}
+
+txd_status txd_decoder_backward(txd_run *run)
+{
+    memset(run->gradient, 0, sizeof run->gradient);
+    txd_gradients_clear(run);
+    clear_memory(run);
+    TXD_TRY(end_back(run));
+    TXD_TRY(blocks_back(run));
+    TXD_TRY(embeddings_back(run));
+    if (run->model->config->cross)
+        TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_INPUT_MEMORY, -1));
+    txd_gradients_unscale(run);
+    return txd_taps_parameter_gradients(run);
+}

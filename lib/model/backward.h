@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The backward half of a pass: shared by the files that compute it. Gradients of points
+ * are formed in run->d_own and handed to taps when they are complete; those of
+ * parameters are added to run->d_parameters. Every operation of the forward half has
+ * its own here, called at the same place, so that what faults replace stays consistent.
+ */
+#ifndef TXD_MODEL_BACKWARD_H
+#define TXD_MODEL_BACKWARD_H
+
+#include "model/run_private.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where the gradient of a bound parameter, or of some of its rows, is summed; NULL of
+ * NULL. */
+void *txd_gradient_of(const txd_run *run, const void *parameter);
+/* Puts all of them to 0. */
+void txd_gradients_clear(txd_run *run);
+/* Divides all of them by the loss scale. */
+void txd_gradients_unscale(txd_run *run);
+
+/* to += from, elementwise, in the backend's dtype. */
+void txd_gradient_add(const txd_run *run, void *to, const void *from, size_t count);
+/* The steps that the halves of a block share, each from the gradient of what it made to
+ * those of what it read; `add` to what is there, or write. */
+struct txd_linear_back {
+    struct txd_linear_map map; /* as on the way there */
+    const void *d_out;
+    void *d_x;
+    bool add; /* to d_x */
+};
+txd_status txd_layer_linear_back(txd_run *run, int layer,
+                                 const struct txd_linear_back *back);
+txd_status txd_layer_norm_back(txd_run *run, int layer, const struct txd_norm_map *map,
+                               bool add);
+txd_status txd_layer_branch_back(txd_run *run, int layer, txd_point branch,
+                                 txd_point out);
+txd_status txd_layer_residual_back(txd_run *run, int layer, txd_point out,
+                                   txd_point branch, txd_point stream);
+
+/* The parts of a block: from the gradient of what it passes on to that of what enters
+ * it, which the part before, or the block, will offer. */
+txd_status txd_attention_backward(txd_run *run, int layer, txd_attention_kind kind);
+txd_status txd_mlp_backward(txd_run *run, int layer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Offering attention tiles, and their gradients, to taps: reduced on the workers that
+ * make them, merged in index order on the calling thread.
+ */
+#include <string.h>
+
+#include "model/run_private.h"
+
+txd_point txd_tile_point(const struct txd_tile *tile, txd_site_kind kind, int which)
+{
+    static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
+                                        TXD_POINT_ATTN_WEIGHTS};
+
+    return txd_point_in(tile->kind,
+                        points[kind == TXD_SITE_GRADIENT ? 2 - which : which]);
+}
+
+static void *data_of(const struct txd_tile *tile, txd_site_kind kind, txd_point point)
+{
+    bool gradient = kind == TXD_SITE_GRADIENT;
+    txd_point own = txd_point_in_self(point);
+
+    if (own == TXD_POINT_ATTN_SCORES)
+        return gradient ? tile->d_scores : tile->scores;
+    if (own == TXD_POINT_ATTN_MASKED)
+        return gradient ? tile->d_masked : tile->masked;
+    return gradient ? tile->d_weights : tile->weights;
+}
+
+txd_tensor txd_tile_tensor(const txd_run *run, const struct txd_tile *tile,
+                           txd_site_kind kind, txd_point point)
+{
+    const size_t dims[4] = {1, 1, tile->rows, tile->keys};
+
+    return txd_tensor_make(run->model->backend->dtype, data_of(tile, kind, point), 4,
+                           dims);
+}
+
+static const struct txd_wish *wish_of(const txd_run *run, const struct txd_tile *tile,
+                                      txd_site_kind kind, int which, int layer)
+{
+    int stop = txd_run_stop(run, txd_tile_point(tile, kind, which), layer);
+
+    return &run->watch[kind].wishes[stop];
+}
+
+static txd_block tile_block(const struct txd_block_source *source, txd_site_kind kind,
+                            int which, int layer)
+{
+    const txd_run *run = source->run;
+    const struct txd_tile *tile = source->tile;
+    txd_point point = txd_tile_point(tile, kind, which);
+    txd_block block = txd_taps_block(source, kind, txd_run_stop(run, point, layer));
+    const size_t start[4] = {tile->batch, tile->head, tile->first, tile->key_begin};
+    const txd_extent extent = txd_run_extent(run);
+
+    block.value = txd_tile_tensor(run, tile, kind, point);
+    txd_point_dims(block.dims, run->model->config, point, &extent);
+    memcpy(block.start, start, sizeof start);
+    if (kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS &&
+        (txd_run_wants(run, point, layer) & TXD_ASK_ROWS))
+        block.rows = tile->row_statistics;
+    return block;
+}
+
+static void *tile_slot(const txd_run *run, const struct txd_tile *tile, int which,
+                       size_t tap)
+{
+    return tile->slots + (size_t)which * run->slot_offset[run->tap_count] +
+           run->slot_offset[tap];
+}
+
+static void tile_stats(const txd_run *run, struct txd_tile *tile, int which,
+                       const void *data)
+{
+    size_t n = run->length, heads = run->model->config->n_heads;
+    size_t keys = tile->kind == TXD_ATTENTION_CROSS ? run->memory_length : n;
+    struct txd_stats_args args = {
+        .part = &tile->parts[which],
+        .x = data,
+        .skip_row = run->padded + tile->batch * n + tile->first,
+        .skip_cell = tile->hidden,
+        .rows = tile->rows,
+        .width = tile->keys,
+        .stride = tile->keys,
+        .flat_start = ((tile->batch * heads + tile->head) * n + tile->first) * keys +
+                      tile->key_begin,
+        .flat_stride = keys,
+    };
+
+    (void)run->model->backend->ops.stats(NULL, &args);
+}
+
+void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
+                          txd_site_kind kind)
+{
+    struct txd_block_source source = {run, tile, NULL};
+
+    for (int which = 0; which < 3 && run->watch[kind].count > 0; which++) {
+        const struct txd_wish *wish = wish_of(run, tile, kind, which, layer);
+        txd_block block;
+
+        if (wish->all == 0)
+            continue;
+        block = tile_block(&source, kind, which, layer);
+        if (wish->all & TXD_ASK_STATS)
+            tile_stats(run, tile, which, block.value.data);
+        for (size_t t = 0; t < run->tap_count; t++) {
+            const txd_tap *tap = run->taps[t];
+            void *slot = tile_slot(run, tile, which, t);
+
+            if (wish->of_tap[t] == 0 || tap->reduce == NULL || tap->slot_bytes == 0)
+                continue;
+            block.tap = tap;
+            memset(slot, 0, tap->slot_bytes);
+            tap->reduce(slot, tap->self, &block);
+        }
+    }
+}
+
+static txd_status merge_point(txd_run *run, const struct txd_tile *tile, int which,
+                              const struct txd_wish *wish, txd_block *block)
+{
+    const unsigned reads = TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS;
+
+    for (size_t t = 0; t < run->tap_count; t++) {
+        const txd_tap *tap = run->taps[t];
+        bool reduced = tap->reduce != NULL && tap->slot_bytes > 0;
+
+        block->tap = tap;
+        if ((wish->of_tap[t] & reads) && tap->merge != NULL)
+            TXD_TRY(tap->merge(tap->self, block,
+                               reduced ? tile_slot(run, tile, which, t) : NULL));
+    }
+    return TXD_OK;
+}
+
+txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
+                               txd_site_kind kind, bool last)
+{
+    struct txd_block_source source = {run, tile, NULL};
+    double stats[TXD_STAT_COUNT_OF];
+
+    for (int which = 0; which < 3 && run->watch[kind].count > 0; which++) {
+        const struct txd_wish *wish = wish_of(run, tile, kind, which, layer);
+        txd_block block;
+
+        if (wish->all == 0)
+            continue;
+        if (wish->all & TXD_ASK_STATS)
+            txd_stats_merge(&run->tile_stats[which], &tile->parts[which]);
+        block = tile_block(&source, kind, which, layer);
+        block.last = last;
+        if (last && (wish->all & TXD_ASK_STATS)) {
+            txd_stats_final(stats, &run->tile_stats[which]);
+            block.stats = stats;
+        }
+        TXD_TRY(merge_point(run, tile, which, wish, &block));
+    }
+    return TXD_OK;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The backward half against finite differences, in ref64: every parameter of every
+ * variant of the decoder, along random directions.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slopes.h"
+#include "suite.h"
+
+/* What differences may be off by: a part of the gradient's length, and the rounding of
+ * four losses. A wrong or missing term is of the order of the gradient divided by the
+ * root of the number of elements, at most 1/20 here. */
+#define RELATIVE 2e-10
+#define ABSOLUTE 2e-11
+
+#define SIZES                                                                          \
+    "vocab = 11; d_model = 12; n_heads = 4; n_layers = 2; d_ff = 10; "                 \
+    "max_seq_len = 16; "
+
+struct variant {
+    const char *name, *model, *mask;
+    enum { PLAIN, PAD_RIGHT, PAD_LEFT, DOCUMENTS } inputs;
+    bool kinks;
+};
+
+static const struct variant variants[] = {
+    {"mini", "preset = \"mini\";", "", PLAIN, false},
+    {"mini, post", "preset = \"mini\"; norm_placement = \"post\";", "", PAD_RIGHT,
+     false},
+    {"gpt2", "preset = \"gpt2\";", "", PAD_LEFT, false},
+    {"gpt2, post", "preset = \"gpt2\"; norm_placement = \"post\";", "", PLAIN, false},
+    {"gpt2, post, final norm",
+     "preset = \"gpt2\"; norm_placement = \"post\"; final_norm = true;", "", PLAIN,
+     false},
+    {"gpt2, untied, separate",
+     "preset = \"gpt2\"; tie_embeddings = false; qkv = \"separate\";", "", PLAIN,
+     false},
+    {"llama", "preset = \"llama\";", "", PLAIN, false},
+    {"llama, post", "preset = \"llama\"; norm_placement = \"post\";", "", PAD_RIGHT,
+     false},
+    {"llama, grouped heads", "preset = \"llama\"; n_kv_heads = 2;", "", PAD_LEFT,
+     false},
+    {"llama, one KV head, fused",
+     "preset = \"llama\"; n_kv_heads = 1; qkv = \"fused\"; qkv_bias = true;", "", PLAIN,
+     false},
+    {"llama, adjacent pairs, part of a head",
+     "preset = \"llama\"; head_dim = 6; rope_width = 4; rope_pairing = \"adjacent\";",
+     "", PAD_LEFT, false},
+    {"llama, other widths of values",
+     "preset = \"llama\"; head_dim = 4; value_dim = 5; n_kv_heads = 2; qkv_bias = "
+     "true; out_bias = true;",
+     "", PLAIN, false},
+    {"llama, tied, biases, layer norm",
+     "preset = \"llama\"; tie_embeddings = true; norm = \"layernorm\"; norm_bias = "
+     "true; mlp_bias = true; qkv_bias = true; out_bias = true;",
+     "", DOCUMENTS, false},
+    {"llama, no final norm", "preset = \"llama\"; final_norm = false;", "", PLAIN,
+     false},
+    {"mini, sinusoids, scaled branches",
+     "preset = \"mini\"; positions = \"sinusoidal\"; residual_scale = 0.6;", "",
+     PAD_RIGHT, false},
+    {"mini, no positions, silu, tied",
+     "preset = \"mini\"; positions = \"none\"; activation = \"silu\"; tie_embeddings "
+     "= true;",
+     "", PLAIN, false},
+    {"mini, gated gelu_tanh",
+     "preset = \"mini\"; gated = true; activation = \"gelu_tanh\"; mlp_bias = true;",
+     "", PLAIN, false},
+    {"gpt2, relu", "preset = \"gpt2\"; activation = \"relu\";", "", PLAIN, true},
+    {"gpt2, gated relu", "preset = \"gpt2\"; activation = \"relu\"; gated = true;", "",
+     PAD_LEFT, true},
+    {"llama, window", "preset = \"llama\";", "window = 3;", PAD_LEFT, false},
+    {"mini, documents", "preset = \"mini\";", "", DOCUMENTS, false},
+    {"gpt2, finite fill", "preset = \"gpt2\";", "fill = -2.0;", PAD_LEFT, false},
+    {"llama, every key seen", "preset = \"llama\";", "causal = false;", PAD_RIGHT,
+     false},
+    {"mini, uniform empty rows", "preset = \"mini\";",
+     "causal = false; window = 1; masked_row = \"uniform\";", PAD_RIGHT, false},
+    {"llama, a window in one layer, other scales",
+     "preset = \"llama\"; layers = ( { range = \"1\"; window = 2; score_scale = 0.9; "
+     "residual_scale = -0.5; rope_base = 100.0; norm_eps = 0.1; } );",
+     "", PLAIN, false},
+    {"gpt2, cross", "preset = \"gpt2\"; cross = true;", "", PAD_RIGHT, false},
+    {"llama, cross, grouped heads",
+     "preset = \"llama\"; cross = true; n_kv_heads = 2; value_dim = 5; "
+     "residual_scale = 0.7;",
+     "", PLAIN, false},
+    {"mini, cross, post", "preset = \"mini\"; cross = true; norm_placement = \"post\";",
+     "", PAD_LEFT, false},
+    {"gpt2, cross, post, final norm",
+     "preset = \"gpt2\"; cross = true; norm_placement = \"post\"; final_norm = true;",
+     "", PLAIN, false},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+static void set_inputs(observed *o, const struct variant *v)
+{
+    const size_t real[2] = {4, 3};
+
+    OK(observe_random(o, 2, 7));
+    for (size_t t = 0; t < 7; t++) {
+        if (v->inputs == PAD_RIGHT)
+            o->inputs.valid[7 + t] = t < 5;
+        if (v->inputs == PAD_LEFT)
+            o->inputs.valid[7 + t] = t >= 2;
+        if (v->inputs == DOCUMENTS)
+            o->inputs.document[t] = t >= 3;
+    }
+    txd_inputs_count_positions(&o->inputs);
+    for (size_t t = 3; t < 7 && v->inputs == DOCUMENTS; t++)
+        o->inputs.positions[t] -= 3;
+    if (o->config.cross)
+        OK(observe_memory(o, 4, real));
+}
+
+static void check_parameter(observed *o, const struct variant *v, size_t i)
+{
+    txd_tensor gradient;
+    double *g, *u, slope, expected, allowed;
+    size_t count;
+
+    o->backward = true;
+    o->only = "nothing";
+    OK(observe_pass(o));
+    OK(txd_run_gradient(&gradient, o->run, i));
+    count = txd_tensor_count(&gradient);
+    g = txd_arena_alloc(o->arena, count, sizeof *g);
+    u = txd_arena_alloc(o->arena, count, sizeof *u);
+    memcpy(g, gradient.data, count * sizeof *g);
+    slopes_direction(u, count, txd_params_at(o->params, i)->name);
+    expected = slopes_dot(g, u, count);
+    slope = slopes_of_parameter(o, i, u, v->kinks ? SLOPE_STEP_KINKS : SLOPE_STEP);
+    allowed = RELATIVE * slopes_length(g, count) + ABSOLUTE;
+    if (v->kinks)
+        allowed *= SLOPE_STEP / SLOPE_STEP_KINKS / 8;
+    ck_assert_msg(fabs(slope - expected) <= allowed,
+                  "%s: %s: slope %.15g, gradient %.15g (length %.3g), off by %.3g, "
+                  "allowed %.3g",
+                  v->name, txd_params_at(o->params, i)->name, slope, expected,
+                  slopes_length(g, count), fabs(slope - expected), allowed);
+}
+
+static void check_variant(const struct variant *v)
+{
+    observed o = {0};
+    char cfg[768];
+
+    snprintf(cfg, sizeof cfg, "model : { " SIZES "%s }; mask : { %s };", v->model,
+             v->mask);
+    slopes_model(&o, cfg);
+    set_inputs(&o, v);
+    for (size_t i = 0; i < txd_params_count(o.params); i++)
+        check_parameter(&o, v, i);
+    observe_finish(&o);
+}
+
+START_TEST(every_parameter_of_every_variant_has_the_slope_of_the_loss)
+{
+    for (int i = 0; i < VARIANTS; i++)
+        check_variant(&variants[i]);
+}
+END_TEST
+
+TEST_MAIN(every_parameter_of_every_variant_has_the_slope_of_the_loss)
