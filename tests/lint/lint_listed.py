@@ -9,7 +9,8 @@ import sys
 import tree
 
 NAME = "listed"
-FOLDERS = ("lib", "probes", "checks", "viz", "cli", "examples", "tests/fuzz")
+FOLDERS = ("lib", "probes", "checks", "viz", "cli", "examples/seeds",
+           "examples", "tests/fuzz")
 
 
 def listing(root, folder):
