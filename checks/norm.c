@@ -128,10 +128,10 @@ txd_status txd_norms_take(txd_norms *norms, const txd_block *block)
 
 /* As lib/ops/bounds.c derives it: the mean is off by gamma_n mean|x|, hence each
  * deviation by at most delta; the variance by 2 delta / sd and gamma_{n+2} relatively;
- * then a handful of roundings, with the gain and the bias rounded once to the format of
- * the values. */
+ * then a handful of roundings. The gain and the bias are rounded once to the format of
+ * the values, and so is the result. */
 void txd_norm_expect(double *out, double *allowed, const txd_norm *norm,
-                     const double *x, txd_roundoffs u)
+                     const double *x, txd_roundoff u)
 {
     double n = (double)norm->width, mean = 0, size = 0, largest = 0, squares = 0;
     double gamma = txd_law_gamma(n + 8, u.accumulate), delta, sd;
@@ -146,11 +146,13 @@ void txd_norm_expect(double *out, double *allowed, const txd_norm *norm,
     sd = sqrt(squares + norm->eps);
     delta = norm->centred ? gamma * (size + largest) / sd : 0;
     for (size_t i = 0; i < norm->width; i++) {
-        double core = norm->gain[i] * ((x[i] - mean) / sd);
+        double z = (x[i] - mean) / sd, core = norm->gain[i] * z;
+        double terms = fabs(core) + fabs(norm->bias[i]), error;
 
         out[i] = core + norm->bias[i];
-        allowed[i] = fabs(norm->gain[i]) * delta + fabs(core) * (gamma + delta) +
-                     8 * u.store * (fabs(core) + fabs(norm->bias[i])) +
-                     u.tiny * (4 + 4 * fabs(norm->gain[i]) / sd);
+        error = fabs(norm->gain[i]) * delta + fabs(core) * (gamma + delta) +
+                8 * u.accumulate * terms + u.lost * (4 + 4 * fabs(norm->gain[i]) / sd) +
+                u.store * terms + u.tiny * (fabs(z) + 1);
+        allowed[i] = error + u.store * (fabs(out[i]) + error) + u.tiny;
     }
 }

@@ -42,11 +42,8 @@ bool txd_norms_wants(const txd_norms *norms, const txd_site *site);
 
 /* out (width) = the norm of x as claimed, and allowed (width) = how far from it the
  * same in floating point can be (the bound of the operation, lib/ops/bounds.c). */
-typedef struct txd_roundoffs {
-    double accumulate, store, tiny;
-} txd_roundoffs;
 void txd_norm_expect(double *out, double *allowed, const txd_norm *norm,
-                     const double *x, txd_roundoffs u);
+                     const double *x, txd_roundoff u);
 
 /* What a wrong output may be explained by. */
 typedef struct txd_norm_evidence {

@@ -37,8 +37,7 @@ typedef struct state {
     tally *tallies; /* one per norm */
     txd_kept_tokens tokens;
     txd_kept kept[TXD_POINT_COUNT]; /* of this layer */
-    txd_roundoffs u;
-    double largest;             /* number of the format */
+    txd_roundoff u;
     double *expected, *allowed; /* (width) */
     int step, layer;            /* of what is kept */
     size_t batches;
@@ -99,7 +98,7 @@ static bool is_unjudgeable(const state *s, const double *out)
 {
     for (size_t i = 0; i < s->claimed->d_model; i++)
         if (!isfinite(s->expected[i]) ||
-            (isinf(out[i]) && fabs(s->expected[i]) + s->allowed[i] > s->largest))
+            (isinf(out[i]) && fabs(s->expected[i]) + s->allowed[i] > s->u.largest))
             return true;
     return false;
 }
@@ -176,9 +175,7 @@ static txd_status move_to(state *s, const txd_block *block)
         TXD_TRY(close_step(s));
         s->step = block->site->step;
         s->batches = inputs->batch;
-        s->u = (txd_roundoffs){block->pass->u_accumulate, block->pass->u_store,
-                               block->pass->tiny};
-        s->largest = block->pass->largest;
+        s->u = txd_roundoff_of_format(block->pass->format);
         TXD_TRY(txd_kept_choose(&s->tokens, inputs->valid, inputs->batch,
                                 inputs->length, JUDGED_TOKENS));
     }
@@ -342,10 +339,11 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 const txd_check txd_check_norm_output = {
     .name = "norm_output",
     .law = "a norm puts out its input normalised as claimed, token by token",
-    .formula = "|out - (gain (x - mean) / sqrt(var + eps) + bias)| <= |gain| delta + "
-               "|gain z| (gamma_{n+8}(u_acc) + delta) + 8 u_store (|gain z| + |bias|), "
-               "delta = gamma_{n+8}(u_acc) (mean|x| + max|x|) / sqrt(var + eps); "
-               "rmsnorm: mean = bias = delta = 0",
+    .formula =
+        "|out - (gain (x - mean) / sqrt(var + eps) + bias)| <= |gain| delta + "
+        "|gain z| (gamma_{n+8}(u_acc) + delta) + (8 u_acc + 2 u_store) (|gain z| + "
+        "|bias|), delta = gamma_{n+8}(u_acc) (mean|x| + max|x|) / sqrt(var + eps); "
+        "rmsnorm: mean = bias = delta = 0",
     .causes = "another eps than the configuration says, or eps outside of the root; "
               "normalising over tokens or over the batch; layernorm and rmsnorm taken "
               "for each other; a gain that was forgotten; the norm placed before "

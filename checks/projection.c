@@ -3,9 +3,10 @@
  * Keeps rows of the parameters, recomputes what they should give, judges. With k
  * columns, S = sum |w x| + |bias| and y the exact value:
  *   |found - y| <= (gamma_{k+1}(u_acc) + gamma_{k+2}(2^-53) + u_store) S
- *                  + u_store |y| + (k + 2) tiny
+ *                  + u_store |y| + tiny (sum |x| + 2) + k lost
  * (the products and sums of the pass; those here; a parameter that the backend stores
- * with fewer digits; the rounding of the result; underflow).
+ * with fewer digits; the rounding of the result; underflow of what is stored, and of
+ * products).
  */
 #include "checks/projection.h"
 
@@ -169,7 +170,8 @@ txd_projection_value txd_projection_compute(const txd_projection_job *job, size_
     const txd_projection_rows *kept = txd_projection_kept(job, map);
     const txd_pass *pass = job->block->pass;
     size_t row = h * kept->lanes + j, n = job->p->columns;
-    double k = (double)n, sum = 0, size = 0;
+    double k = (double)n, sum = 0, size = 0, inputs = 0;
+    txd_roundoff u = txd_roundoff_of_format(pass->format);
     txd_projection_value value = {.bias = kept->bias ? kept->bias[row] : 0};
 
     for (size_t i = 0; i < n; i++) {
@@ -180,14 +182,14 @@ txd_projection_value txd_projection_compute(const txd_projection_job *job, size_
 
         sum += term;
         size += fabs(term);
+        inputs += fabs(x[i]);
     }
     size += fabs(value.bias);
     value.exact = sum + value.bias;
-    value.allowed = (txd_law_gamma(k + 1, pass->u_accumulate) +
-                     txd_law_gamma(k + 2, 0x1p-53) + pass->u_store) *
-                        size +
-                    pass->u_store * fabs(value.exact) +
-                    (k + 2) * (pass->dtype == TXD_F64 ? 0x1p-1074 : 0x1p-149);
+    value.allowed =
+        (txd_law_gamma(k + 1, u.accumulate) + txd_law_gamma(k + 2, 0x1p-53) + u.store) *
+            size +
+        u.store * fabs(value.exact) + u.tiny * (inputs + 2) + k * u.lost;
     return value;
 }
 

@@ -74,6 +74,7 @@ typedef struct job {
 static txd_status prepare(job *out, const txd_block *block)
 {
     const txd_pass *pass = block->pass;
+    txd_roundoff u = txd_roundoff_of_format(pass->format);
     double e;
 
     out->block = block;
@@ -85,7 +86,7 @@ static txd_status prepare(job *out, const txd_block *block)
         (txd_law_gamma(e + 3, pass->u_accumulate) + txd_law_gamma(e + 1, 0x1p-53)) *
         fabs(out->scale);
     out->store = pass->u_store;
-    out->tiny = pass->tiny + e * (pass->u_accumulate < 0x1p-40 ? 0x1p-1074 : 0x1p-149);
+    out->tiny = u.tiny + e * u.lost;
     out->largest = pass->largest;
     return TXD_OK;
 }

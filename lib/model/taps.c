@@ -13,6 +13,7 @@ void txd_pass_set_format(txd_pass *pass, txd_dtype format)
     txd_roundoff u = txd_roundoff_of_format(format);
 
     pass->dtype = format == TXD_F64 ? TXD_F64 : TXD_F32;
+    pass->format = format;
     pass->u_store = u.store;
     pass->u_accumulate = u.accumulate;
     pass->tiny = u.tiny;

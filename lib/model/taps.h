@@ -64,6 +64,7 @@ typedef struct txd_pass {
     const txd_config *claimed;
     const txd_inputs *inputs; /* of this step, as given (before edits) */
     txd_dtype dtype;          /* of values in memory: TXD_F64 or TXD_F32 */
+    txd_dtype format;         /* to which what is stored is rounded */
     /* Roundoffs of storage and accumulation, the smallest and the largest positive
      * number that can be stored: those of the backend's format. */
     double u_store, u_accumulate, tiny, largest;
@@ -72,7 +73,7 @@ typedef struct txd_pass {
 } txd_pass;
 
 /* Sets what follows from the format of stored values (TXD_F64, TXD_F32, TXD_BF16,
- * TXD_F16): dtype to largest. */
+ * TXD_F16): dtype to largest. What else follows: txd_roundoff_of_format. */
 void txd_pass_set_format(txd_pass *pass, txd_dtype format);
 
 typedef struct txd_block txd_block;

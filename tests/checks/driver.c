@@ -63,7 +63,7 @@ void driver_start(driver *d, const char *law)
 {
     txd_check_select select = {.only = law};
     txd_check_context context = {
-        .claimed = &d->config, .format = d->pass.dtype, .is_drawn = d->is_drawn};
+        .claimed = &d->config, .format = d->pass.format, .is_drawn = d->is_drawn};
 
     txd_checks_destroy(d->checks);
     d->checks = NULL;

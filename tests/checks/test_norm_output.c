@@ -303,7 +303,7 @@ START_TEST(rounding_of_the_format_is_allowed_and_no_more)
         double *x, *y;
 
         init(&n, false);
-        n.d.pass.u_store = n.d.pass.u_accumulate = 0x1p-24;
+        txd_pass_set_format(&n.d.pass, TXD_F32);
         driver_start(&n.d, "norm_output");
         offer_parameters(&n);
         x = stream(&n, 1);

@@ -185,7 +185,7 @@ static void start(driver *d, const char *law, const trial *t)
     d->config.qkv = t->fused ? TXD_QKV_FUSED : TXD_QKV_SEPARATE;
     d->config.qkv_bias = d->config.out_bias = t->biases;
     if (t->u > 0)
-        d->pass.u_store = d->pass.u_accumulate = t->u;
+        txd_pass_set_format(&d->pass, TXD_F32);
     driver_inputs(d, BATCH, lengths, false);
     driver_start(d, law);
 }

@@ -301,7 +301,25 @@ START_TEST(values_come_in_the_order_of_execution)
 }
 END_TEST
 
-TEST_MAIN(every_dtype_comes_back_bit_for_bit,
+START_TEST(a_format_goes_by_one_name_and_is_read_by_two)
+{
+    const txd_dtype formats[] = {TXD_F64, TXD_F32, TXD_F16, TXD_BF16};
+
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(txd_recording_format(txd_recording_dtype(formats[i])),
+                         formats[i]);
+        ck_assert_int_eq(txd_recording_format(txd_dtype_name(formats[i])), formats[i]);
+    }
+    ck_assert_str_eq(txd_recording_dtype(TXD_BF16), "bf16");
+    ck_assert_int_eq(txd_recording_format(NULL), TXD_F32);
+    ck_assert_int_eq(txd_recording_format("float8"), TXD_F32);
+    ck_assert_uint_eq(txd_recording_element(TXD_BF16), 4);
+    ck_assert_uint_eq(txd_recording_element(TXD_F16), 2);
+}
+END_TEST
+
+TEST_MAIN(a_format_goes_by_one_name_and_is_read_by_two,
+          every_dtype_comes_back_bit_for_bit,
           written_values_are_converted_as_tensors_are,
           longer_steps_extend_and_the_rest_is_fill,
           blocks_outside_the_declared_extent_are_refused,
