@@ -20,8 +20,11 @@ int txd_threads_available(void)
 #endif
 }
 
-/* About half a millisecond of one core. */
-#define WORTH_A_TEAM 2e6
+/* About half a millisecond of one core. The thread sanitizer's build sets it to 0, so
+ * that the smallest test runs on several threads. */
+#ifndef TXD_WORTH_A_TEAM
+#define TXD_WORTH_A_TEAM 2e6
+#endif
 
 static txd_status
 serial(size_t count, txd_status (*body)(void *self, size_t i, int worker), void *self)
@@ -69,7 +72,7 @@ txd_status txd_parallel(txd_ctx *ctx, size_t count, double operations,
 {
 #ifdef _OPENMP
     struct failure failure = {0, TXD_OK, ""};
-    bool small = count < 2 || operations * (double)count < WORTH_A_TEAM;
+    bool small = count < 2 || operations * (double)count < TXD_WORTH_A_TEAM;
     int threads = small || omp_in_parallel() ? 1 : ctx->threads;
 
     if (threads == 1)

@@ -7,12 +7,16 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import finish, ok, skip  # noqa: E402
+from program import finish, ok, sanitized, skip  # noqa: E402
 
 try:
     import numpy
 except ImportError:
     skip("halves against numpy", "no numpy")
+    finish()
+
+if sanitized():
+    skip("halves against numpy", "Python cannot load a library with a sanitizer")
     finish()
 
 F64, F32, F16, BF16 = range(4)

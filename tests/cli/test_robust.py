@@ -14,8 +14,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
 import checkpoint  # noqa: E402
-from program import (PROGRAM, equal, exits, finish, holds, ok, read,  # noqa: E402
-                     skip, txdiag, write)
+from program import (PROGRAM, equal, exits, finish, holds, ok,  # noqa: E402
+                     read, sanitized, skip, txdiag, write)
 
 MINI = """model : { preset = "mini"; vocab = 64; d_model = 16; n_heads = 4;
           n_layers = 2; d_ff = 32; max_seq_len = 16; };
@@ -92,6 +92,9 @@ write("damaged.h5", bytes(damaged))
 for arguments in (("check", "damaged.h5"), ("info", "damaged.h5"),
                   ("report", "damaged.h5", "-o", "damaged"),
                   ("plot", "damaged.h5", "logits", "-o", "b.png")):
+    if sanitized():
+        skip(f"{arguments[0]} of what breaks HDF5", "the sanitizer stops in HDF5")
+        continue
     holds("the damaged file is named",
           exits(2, f"{arguments[0]}: what breaks HDF5 does not break us",
                 *arguments).err, "damaged.h5")
@@ -101,8 +104,11 @@ while at >= 0:  # a heap whose first string is followed by itself
     circle[at + 16:at + 32] = bytes(16)
     at = circle.find(b"GCOL", at + 4)
 write("circle.h5", bytes(circle))
-holds("what leads HDF5 in circles comes to an end",
-      exits(2, "with exit 2", "info", "circle.h5").err, "circle.h5", "damaged")
+if sanitized():
+    skip("what leads HDF5 in circles", "ends by a limit of time that is too long here")
+else:
+    holds("what leads HDF5 in circles comes to an end",
+          exits(2, "with exit 2", "info", "circle.h5").err, "circle.h5", "damaged")
 
 # --- files that are not ours to write
 checkpoint.folder("hf")

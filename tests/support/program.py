@@ -79,6 +79,12 @@ def skip(name, reason):
     print(f"ok {_counts['tests']} - {name} # SKIP {reason}", flush=True)
 
 
+def sanitized():
+    """True in a build under sanitizers, which takes memory of its own and stops where
+    a library that we only call errs."""
+    return os.environ.get("TXD_SANITIZED") == "1"
+
+
 def model(path):
     """A path below the folder of real models, or None."""
     full = os.path.join(MODELS, path)
