@@ -32,9 +32,9 @@ typedef struct tally {
 
 typedef struct state {
     const txd_config *claimed;
-    tally *tallies;   /* (layers) */
-    int64_t *sources; /* (layers, heads): which head stands there; -1 = none, -2 = not
-                         looked for yet */
+    tally *tallies;   /* (layers, 2): self- and cross-attention */
+    int64_t *sources; /* (layers, 2, heads): which head stands there; -1 = none, -2 =
+                         not looked for yet */
     size_t batches;
 } state;
 
@@ -48,7 +48,8 @@ typedef struct pair {
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
-    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_MERGED
+    return site->kind == TXD_SITE_VALUE &&
+                   txd_point_in_self(site->point) == TXD_POINT_ATTN_MERGED
                ? TXD_ASK_VALUE
                : 0;
 }
@@ -56,9 +57,12 @@ static unsigned ask(void *self, const txd_site *site)
 static const txd_point *needs(void *self, txd_point point)
 {
     static const txd_point heads[] = {TXD_POINT_ATTN_HEADS, TXD_POINT_COUNT};
+    static const txd_point cross[] = {TXD_POINT_CROSS_HEADS, TXD_POINT_COUNT};
 
     (void)self;
-    return point == TXD_POINT_ATTN_MERGED ? heads : NULL;
+    if (txd_point_in_self(point) != TXD_POINT_ATTN_MERGED)
+        return NULL;
+    return txd_point_attention(point) == TXD_ATTENTION_CROSS ? cross : heads;
 }
 
 static double merged_at(const pair *p, size_t b, size_t t, size_t h, size_t f)
@@ -135,7 +139,8 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const txd_inputs *inputs = block->pass->inputs;
-    size_t layer = (size_t)block->site->layer, heads = s->claimed->n_heads;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
+    size_t place = 2 * (size_t)block->site->layer + kind, heads = s->claimed->n_heads;
     pair p = {&block->value, .length = inputs->length, .count = heads};
 
     (void)slot;
@@ -143,27 +148,28 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
         return TXD_OK;
     p.width = s->claimed->value_dim;
     s->batches = inputs->batch;
-    TXD_TRY(txd_block_earlier(&p.heads, block, TXD_POINT_ATTN_HEADS));
+    TXD_TRY(
+        txd_block_earlier(&p.heads, block, txd_point_in(kind, TXD_POINT_ATTN_HEADS)));
     for (size_t i = 0; i < inputs->batch * inputs->length; i++)
         for (size_t h = 0; inputs->valid[i] && h < heads; h++) {
-            int64_t *source = &s->sources[layer * heads + h];
+            int64_t *source = &s->sources[place * heads + h];
             txd_law_place at = {block->site->step, (int64_t)(i / p.length), (int64_t)h,
                                 (int64_t)(i % p.length), -1};
 
             if (*source == -2)
                 *source = find_source(&p, i / p.length, i % p.length, h);
-            judge_head(&s->tallies[layer], &p, &at, *source);
+            judge_head(&s->tallies[place], &p, &at, *source);
         }
     return TXD_OK;
 }
 
-static void say_order(txd_finding *finding, const state *s, const tally *t, int layer)
+static void say_order(txd_finding *finding, const state *s, const tally *t)
 {
-    int64_t source =
-        s->sources[(size_t)layer * s->claimed->n_heads + (size_t)t->at.head];
+    size_t place = (size_t)(t - s->tallies) * s->claimed->n_heads;
+    int64_t source = s->sources[place + (size_t)t->at.head];
 
     if (t->fits[ORDER_VIEW] == t->judged)
-        txd_law_say(finding, ": it is the memory of attn.heads as it lies, (h, t, f) "
+        txd_law_say(finding, ": it is the memory of the heads as it lies, (h, t, f) "
                              "taken for (t, h f): the transpose is missing");
     else if (t->fits[ORDER_STRIDES] == t->judged)
         txd_law_say(finding, ": memory that holds (t, h, f) was read as (h, t, f): a "
@@ -178,9 +184,10 @@ static void say_order(txd_finding *finding, const state *s, const tally *t, int 
                              "instead of (t, h f)");
 }
 
-static txd_status add_layer(txd_result *result, const state *s, int layer)
+static txd_status add_attention(txd_result *result, const state *s, int layer,
+                                txd_attention_kind kind)
 {
-    const tally *t = &s->tallies[layer];
+    const tally *t = &s->tallies[2 * (size_t)layer + kind];
     double measured = fabs(t->merged - t->expected);
     char merged[32], expected[32];
     txd_finding finding;
@@ -190,15 +197,15 @@ static txd_status add_layer(txd_result *result, const state *s, int layer)
         return TXD_OK;
     if (txd_law_is_worse(measured, result->worst))
         result->worst = measured;
-    finding = txd_law_finding(TXD_POINT_ATTN_MERGED, layer, &t->at);
+    finding = txd_law_finding(txd_point_in(kind, TXD_POINT_ATTN_MERGED), layer, &t->at);
     finding.measured = measured;
     txd_law_say_place(&finding, s->batches);
     txd_law_say(&finding,
-                "token %" PRId64 ", lane %zu of the head is %s, attn.heads has %s; "
+                "token %" PRId64 ", lane %zu of the head is %s, the heads have %s; "
                 "%" PRIu64 " of %" PRIu64 " elements are off",
                 t->at.query, t->lane, txd_law_number(merged, t->merged),
                 txd_law_number(expected, t->expected), t->broken, t->judged);
-    say_order(&finding, s, t, layer);
+    say_order(&finding, s, t);
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += t->broken - 1;
     return TXD_OK;
@@ -210,12 +217,13 @@ static txd_status finish(void *self, txd_result *result)
     uint64_t inherited = 0;
 
     for (size_t l = 0; l < s->claimed->n_layers; l++) {
-        inherited += s->tallies[l].inherited;
-        TXD_TRY(add_layer(result, s, (int)l));
+        inherited += s->tallies[2 * l].inherited + s->tallies[2 * l + 1].inherited;
+        TXD_TRY(add_attention(result, s, (int)l, TXD_ATTENTION_SELF));
+        TXD_TRY(add_attention(result, s, (int)l, TXD_ATTENTION_CROSS));
     }
     if (inherited > 0 && result->verdict == TXD_VERDICT_PASS)
         return txd_fail(TXD_ERR_MISSING,
-                        "%" PRIu64 " elements of attn.heads are NaN: whether they "
+                        "%" PRIu64 " elements of the heads are NaN: whether they "
                         "were merged rightly cannot be said",
                         inherited);
     return TXD_OK;
@@ -236,15 +244,15 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     state *s = calloc(1, sizeof *s);
 
     if (s) {
-        s->tallies = calloc(layers, sizeof *s->tallies);
-        s->sources = calloc(layers * heads, sizeof *s->sources);
+        s->tallies = calloc(layers * 2, sizeof *s->tallies);
+        s->sources = calloc(layers * 2 * heads, sizeof *s->sources);
     }
     if (!s || !s->tallies || !s->sources) {
         if (s)
             destroy(s);
         return txd_fail(TXD_ERR_MEMORY, "head_merge: no memory");
     }
-    for (size_t i = 0; i < layers * heads; i++)
+    for (size_t i = 0; i < layers * 2 * heads; i++)
         s->sources[i] = -2;
     s->claimed = context->claimed;
     *tap = (txd_tap){
@@ -256,7 +264,8 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 const txd_check txd_check_head_merge = {
     .name = "head_merge",
     .law = "the merged heads are the heads side by side, each token with its own",
-    .formula = "attn.merged[b, t, h f_count + f] = attn.heads[b, h, t, f], exactly",
+    .formula = "attn.merged[b, t, h f_count + f] = attn.heads[b, h, t, f], exactly; "
+               "cross.* alike",
     .causes = "a view or reshape of (b, h, t, f) to (b, t, h f) without the transpose "
               "before it; a transposed tensor whose memory is read as if it were "
               "contiguous; lanes before heads; heads in another order",
@@ -265,6 +274,11 @@ const txd_check txd_check_head_merge = {
     .unit = "elements",
     .faults = (const char *const[]){"head_merge_view", "strides_ignored", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_MERGED, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_HEADS, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_MERGED, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_HEADS, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_MERGED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_HEADS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,

@@ -21,9 +21,9 @@ txd_status txd_head_pairs_init(txd_head_pairs *p, const txd_config *claimed,
                           .same = same,
                           .heads = heads,
                           .per_layer = heads * (heads - 1) / 2,
-                          .layer = -1};
-    p->pairs = calloc(claimed->n_layers * p->per_layer, sizeof *p->pairs);
-    p->matrices = calloc(claimed->n_layers, sizeof *p->matrices);
+                          .part = -1};
+    p->pairs = calloc(2 * claimed->n_layers * p->per_layer, sizeof *p->pairs);
+    p->matrices = calloc(2 * claimed->n_layers, sizeof *p->matrices);
     p->rows = calloc(TXD_SKETCH_ROWS, sizeof *p->rows);
     p->cells = calloc(heads * TXD_SKETCH_ROWS, TXD_SKETCH_KEYS * sizeof *p->cells);
     p->filled = calloc(heads * TXD_SKETCH_ROWS, sizeof *p->filled);
@@ -43,7 +43,7 @@ void txd_head_pairs_finish(txd_head_pairs *p)
     *p = (txd_head_pairs){0};
 }
 
-const txd_head_pair *txd_head_pairs_at(const txd_head_pairs *p, int layer, size_t i,
+const txd_head_pair *txd_head_pairs_at(const txd_head_pairs *p, int part, size_t i,
                                        size_t heads[2])
 {
     size_t a = 0, left = i;
@@ -52,7 +52,7 @@ const txd_head_pair *txd_head_pairs_at(const txd_head_pairs *p, int layer, size_
         left -= p->heads - 1 - a++;
     heads[0] = a;
     heads[1] = a + 1 + left;
-    return &p->pairs[(size_t)layer * p->per_layer + i];
+    return &p->pairs[(size_t)part * p->per_layer + i];
 }
 
 /* ---- the sketch ---- */
@@ -76,10 +76,12 @@ static void choose_keys(txd_sketch_row *row, const txd_mask_view *mask, size_t l
 static void choose_rows(txd_head_pairs *p, const txd_block *block)
 {
     const txd_inputs *inputs = block->pass->inputs;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
+    const txd_layer_config *layer = &p->claimed->layers[block->site->layer];
     size_t all = inputs->batch * inputs->length, valid = 0, nth = 0, wanted, i = 0;
 
     p->step = block->site->step;
-    p->layer = block->site->layer;
+    p->part = txd_head_part(block->site->layer, kind);
     p->row_count = 0;
     memset(p->filled, 0, p->heads * TXD_SKETCH_ROWS * sizeof *p->filled);
     for (size_t t = 0; t < all; t++)
@@ -94,8 +96,8 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
         i++;
         row->batch = t / inputs->length;
         row->query = t % inputs->length;
-        mask = txd_mask_of(&p->claimed->layers[p->layer], inputs, row->batch);
-        choose_keys(row, &mask, inputs->length);
+        mask = txd_mask_of_attention(kind, layer, inputs, row->batch);
+        choose_keys(row, &mask, block->dims[3]);
         p->row_count += row->count > 0;
     }
 }
@@ -165,15 +167,15 @@ static void compare_cells(txd_head_pair *pair, const double *a, const double *b,
 }
 
 /* A row in which a head gives weight to nothing is no map. */
-static void compare_layer(txd_head_pairs *p, double u_store)
+static void compare_part(txd_head_pairs *p, double u_store)
 {
     double same = fmax(p->same, 16 * u_store);
 
     for (size_t i = 0; i < p->per_layer; i++) {
-        txd_head_pair *pair = &p->pairs[(size_t)p->layer * p->per_layer + i];
+        txd_head_pair *pair = &p->pairs[(size_t)p->part * p->per_layer + i];
         size_t heads[2];
 
-        txd_head_pairs_at(p, p->layer, i, heads);
+        txd_head_pairs_at(p, p->part, i, heads);
         for (size_t r = 0; r < p->row_count; r++) {
             size_t at = heads[0] * TXD_SKETCH_ROWS + r;
             size_t other = heads[1] * TXD_SKETCH_ROWS + r;
@@ -189,13 +191,16 @@ static void compare_layer(txd_head_pairs *p, double u_store)
 
 void txd_head_pairs_add_weights(txd_head_pairs *p, const txd_block *block)
 {
-    if (p->step != block->site->step || p->layer != block->site->layer)
+    int part =
+        txd_head_part(block->site->layer, txd_point_attention(block->site->point));
+
+    if (p->step != block->site->step || p->part != part)
         choose_rows(p, block);
     if (block->value.data)
         keep_rows(p, block);
     if (block->last) {
-        compare_layer(p, block->pass->u_store);
-        p->layer = -1;
+        compare_part(p, block->pass->u_store);
+        p->part = -1;
     }
 }
 
@@ -223,27 +228,33 @@ double txd_head_pair_cosine(const txd_head_pair *pair)
 enum { QUERIES = 1, KEYS = 2 };
 
 /* Rows of queries and of keys in a parameter, and which matrices it is. */
-typedef struct part {
+typedef struct rows_of {
     txd_param_id id;
+    txd_attention_kind kind;
     size_t first;
     unsigned matrix; /* 0 = a bias */
     bool of_keys;
-} part;
+} rows_of;
 
-#define PARTS 8
+#define ROWS_OF 12
 
-static void list_parts(part out[PARTS], const txd_config *c)
+static void list_rows(rows_of out[ROWS_OF], const txd_config *c)
 {
+    const txd_attention_kind self = TXD_ATTENTION_SELF, cross = TXD_ATTENTION_CROSS;
     size_t keys = c->n_heads * c->head_dim; /* where they begin in a fused matrix */
-    const part all[PARTS] = {
-        {TXD_PARAM_Q_WEIGHT, 0, QUERIES, false},
-        {TXD_PARAM_Q_BIAS, 0, 0, false},
-        {TXD_PARAM_K_WEIGHT, 0, KEYS, true},
-        {TXD_PARAM_K_BIAS, 0, 0, true},
-        {TXD_PARAM_QKV_WEIGHT, 0, QUERIES, false},
-        {TXD_PARAM_QKV_WEIGHT, keys, KEYS, true},
-        {TXD_PARAM_QKV_BIAS, 0, 0, false},
-        {TXD_PARAM_QKV_BIAS, keys, 0, true},
+    const rows_of all[ROWS_OF] = {
+        {TXD_PARAM_Q_WEIGHT, self, 0, QUERIES, false},
+        {TXD_PARAM_Q_BIAS, self, 0, 0, false},
+        {TXD_PARAM_K_WEIGHT, self, 0, KEYS, true},
+        {TXD_PARAM_K_BIAS, self, 0, 0, true},
+        {TXD_PARAM_QKV_WEIGHT, self, 0, QUERIES, false},
+        {TXD_PARAM_QKV_WEIGHT, self, keys, KEYS, true},
+        {TXD_PARAM_QKV_BIAS, self, 0, 0, false},
+        {TXD_PARAM_QKV_BIAS, self, keys, 0, true},
+        {TXD_PARAM_CROSS_Q_WEIGHT, cross, 0, QUERIES, false},
+        {TXD_PARAM_CROSS_Q_BIAS, cross, 0, 0, false},
+        {TXD_PARAM_CROSS_K_WEIGHT, cross, 0, KEYS, true},
+        {TXD_PARAM_CROSS_K_BIAS, cross, 0, 0, true},
     };
 
     memcpy(out, all, sizeof all);
@@ -259,11 +270,11 @@ static bool is_named(const txd_site *site, txd_param_id id)
 
 bool txd_head_pairs_wants(const txd_head_pairs *p, const txd_site *parameter)
 {
-    part parts[PARTS];
+    rows_of rows[ROWS_OF];
 
-    list_parts(parts, p->claimed);
-    for (size_t i = 0; i < PARTS; i++)
-        if (is_named(parameter, parts[i].id))
+    list_rows(rows, p->claimed);
+    for (size_t i = 0; i < ROWS_OF; i++)
+        if (is_named(parameter, rows[i].id))
             return true;
     return false;
 }
@@ -278,8 +289,9 @@ static bool are_equal(const txd_tensor *value, size_t first, size_t second,
 }
 
 static void compare_rows(txd_head_pairs *p, int layer, const txd_tensor *value,
-                         const part *rows)
+                         const rows_of *rows)
 {
+    int part = txd_head_part(layer, rows->kind);
     const txd_config *c = p->claimed;
     size_t columns = value->rank > 1 ? value->dims[1] : 1;
     size_t head = c->head_dim * columns, share = c->n_heads / c->n_kv_heads;
@@ -287,7 +299,7 @@ static void compare_rows(txd_head_pairs *p, int layer, const txd_tensor *value,
     for (size_t i = 0; i < p->per_layer; i++) {
         size_t heads[2];
 
-        txd_head_pairs_at(p, layer, i, heads);
+        txd_head_pairs_at(p, part, i, heads);
         if (rows->of_keys) {
             heads[0] /= share;
             heads[1] /= share;
@@ -295,22 +307,22 @@ static void compare_rows(txd_head_pairs *p, int layer, const txd_tensor *value,
         if (heads[0] != heads[1] &&
             !are_equal(value, rows->first * columns + heads[0] * head,
                        rows->first * columns + heads[1] * head, head))
-            p->pairs[(size_t)layer * p->per_layer + i].has_other_rows = true;
+            p->pairs[(size_t)part * p->per_layer + i].has_other_rows = true;
     }
-    p->matrices[layer] |= rows->matrix;
+    p->matrices[part] |= rows->matrix;
 }
 
 void txd_head_pairs_add_parameter(txd_head_pairs *p, const txd_block *block)
 {
-    part parts[PARTS];
+    rows_of rows[ROWS_OF];
 
-    list_parts(parts, p->claimed);
-    for (size_t i = 0; i < PARTS && block->value.data; i++)
-        if (is_named(block->site, parts[i].id))
-            compare_rows(p, block->site->layer, &block->value, &parts[i]);
+    list_rows(rows, p->claimed);
+    for (size_t i = 0; i < ROWS_OF && block->value.data; i++)
+        if (is_named(block->site, rows[i].id))
+            compare_rows(p, block->site->layer, &block->value, &rows[i]);
 }
 
-bool txd_head_pairs_has_matrices(const txd_head_pairs *p, int layer)
+bool txd_head_pairs_has_matrices(const txd_head_pairs *p, int part)
 {
-    return p->matrices[layer] == (QUERIES | KEYS);
+    return p->matrices[part] == (QUERIES | KEYS);
 }

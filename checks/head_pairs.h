@@ -41,26 +41,32 @@ typedef struct txd_head_pairs {
     const txd_config *claimed;
     double same; /* relative distance of two weights that are one */
     size_t heads, per_layer;
-    txd_head_pair *pairs; /* (layers, per_layer) */
-    unsigned *matrices;   /* (layers): bits of those that were offered */
-    txd_sketch_row *rows; /* of the layer and step at hand */
+    txd_head_pair *pairs; /* (parts, per_layer) */
+    unsigned *matrices;   /* (parts): bits of those that were offered */
+    txd_sketch_row *rows; /* of the part and step at hand */
     size_t row_count;
-    int step, layer;
-    double *cells; /* (heads, rows, keys) */
-    bool *filled;  /* (heads, rows) */
+    int step, part; /* -1: none */
+    double *cells;  /* (heads, rows, keys) */
+    bool *filled;   /* (heads, rows) */
 } txd_head_pairs;
+
+/* The number of a layer's self- or cross-attention. */
+static inline int txd_head_part(int layer, txd_attention_kind kind)
+{
+    return 2 * layer + (int)kind;
+}
 
 /* On failure nothing is left to be finished. */
 txd_status txd_head_pairs_init(txd_head_pairs *p, const txd_config *claimed,
                                double same);
 void txd_head_pairs_finish(txd_head_pairs *p);
 
-/* The i-th pair of a layer, and its heads. */
-const txd_head_pair *txd_head_pairs_at(const txd_head_pairs *p, int layer, size_t i,
+/* The i-th pair of a part, and its heads. */
+const txd_head_pair *txd_head_pairs_at(const txd_head_pairs *p, int part, size_t i,
                                        size_t heads[2]);
 
-/* True if the query and key matrices of a layer were at hand. */
-bool txd_head_pairs_has_matrices(const txd_head_pairs *p, int layer);
+/* True if the query and key matrices of a part were at hand. */
+bool txd_head_pairs_has_matrices(const txd_head_pairs *p, int part);
 /* True if the weights of the two tell them apart, or that they are one. */
 bool txd_head_pair_tells(const txd_head_pair *pair);
 /* Their weights agree wherever they tell anything. */
@@ -68,7 +74,7 @@ bool txd_head_pair_is_one(const txd_head_pair *pair);
 /* Cosine of their deviations from equal weights; 0 if there are none. */
 double txd_head_pair_cosine(const txd_head_pair *pair);
 
-/* A block of attn.weights. */
+/* A block of attn.weights or cross.weights. */
 void txd_head_pairs_add_weights(txd_head_pairs *p, const txd_block *block);
 /* True for the parameters that are compared. */
 bool txd_head_pairs_wants(const txd_head_pairs *p, const txd_site *parameter);

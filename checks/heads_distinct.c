@@ -21,7 +21,7 @@ typedef struct state {
     txd_head_pairs pairs;
 } state;
 
-/* One layer; `worst` is the pair of the largest cosine among those of `is_one`. */
+/* One attention of one layer. */
 typedef struct tally {
     uint64_t judged, one, similar, not_finite;
     bool by_weights; /* what is one is so by its weights */
@@ -38,10 +38,12 @@ static const char *inapplicable(const txd_check_context *context)
 static unsigned ask(void *self, const txd_site *site)
 {
     const state *s = self;
+    bool is_wanted = site->kind == TXD_SITE_VALUE &&
+                     txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS;
 
     if (site->kind == TXD_SITE_PARAMETER)
-        return txd_head_pairs_wants(&s->pairs, site) ? TXD_ASK_VALUE : 0;
-    return site->point == TXD_POINT_ATTN_WEIGHTS ? TXD_ASK_VALUE : 0;
+        is_wanted = txd_head_pairs_wants(&s->pairs, site);
+    return is_wanted ? TXD_ASK_VALUE : 0;
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
@@ -70,14 +72,14 @@ static void note_pair(tally *t, const txd_head_pair *pair, const size_t heads[2]
     t->cells = (double)pair->telling;
 }
 
-static tally judge(const state *s, int layer)
+static tally judge(const state *s, int part)
 {
-    bool has_matrices = txd_head_pairs_has_matrices(&s->pairs, layer);
+    bool has_matrices = txd_head_pairs_has_matrices(&s->pairs, part);
     tally t = {.cosine = -1};
 
     for (size_t i = 0; i < s->pairs.per_layer; i++) {
         size_t heads[2];
-        const txd_head_pair *pair = txd_head_pairs_at(&s->pairs, layer, i, heads);
+        const txd_head_pair *pair = txd_head_pairs_at(&s->pairs, part, i, heads);
         bool is_one =
             txd_head_pair_is_one(pair) || (has_matrices && !pair->has_other_rows);
         double cosine = txd_head_pair_cosine(pair);
@@ -118,14 +120,15 @@ static void say(txd_finding *finding, const tally *t)
                     t->one, t->judged);
 }
 
-static txd_status add_layer(txd_result *result, const state *s, int layer,
-                            const tally *t)
+static txd_status add_part(txd_result *result, const state *s, int part, const tally *t)
 {
+    txd_attention_kind kind = (txd_attention_kind)(part % 2);
     txd_law_place at = TXD_LAW_NOWHERE;
     txd_finding finding;
 
     at.head = (int64_t)t->heads[1];
-    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, layer, &at);
+    finding =
+        txd_law_finding(txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS), part / 2, &at);
     finding.verdict = t->one > 0 ? TXD_VERDICT_FAIL : TXD_VERDICT_INFO;
     finding.measured = t->one > 0 ? 1 : t->cosine;
     finding.allowed = s->similar;
@@ -141,14 +144,14 @@ static txd_status finish(void *self, txd_result *result)
     uint64_t not_finite = 0;
 
     result->allowed = s->similar;
-    for (size_t l = 0; l < s->claimed->n_layers; l++) {
-        tally t = judge(s, (int)l);
+    for (int part = 0; part < 2 * (int)s->claimed->n_layers; part++) {
+        tally t = judge(s, part);
 
         result->evaluated += t.judged;
         not_finite += t.not_finite;
         result->worst = fmax(result->worst, t.one > 0 ? 1 : t.largest);
         if (t.one + t.similar > 0)
-            TXD_TRY(add_layer(result, s, (int)l, &t));
+            TXD_TRY(add_part(result, s, part, &t));
     }
     if (result->verdict < TXD_VERDICT_FAIL && not_finite > 0)
         return txd_fail(TXD_ERR_MISSING,
@@ -218,6 +221,9 @@ const txd_check txd_check_heads_distinct = {
     .faults = (const char *const[]){"heads_identical", NULL},
     .keys = txd_keys_heads_distinct,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .inapplicable = inapplicable,
     .create = create,

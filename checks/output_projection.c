@@ -12,10 +12,7 @@
 
 static const txd_point *needs(void *self, txd_point point)
 {
-    static const txd_point merged[] = {TXD_POINT_ATTN_MERGED, TXD_POINT_COUNT};
-
-    (void)self;
-    return point == TXD_POINT_ATTN_OUT ? merged : NULL;
+    return txd_projections_needs(self, point);
 }
 
 static unsigned ask(void *self, const txd_site *site)
@@ -40,6 +37,24 @@ static void destroy(void *self)
     free(self);
 }
 
+static void add(txd_projections *p, txd_attention_kind kind)
+{
+    const txd_config *c = p->claimed;
+    bool cross = kind == TXD_ATTENTION_CROSS;
+    txd_projection map = {.out = txd_point_in(kind, TXD_POINT_ATTN_OUT),
+                          .in = txd_point_in(kind, TXD_POINT_ATTN_MERGED),
+                          .weight =
+                              cross ? TXD_PARAM_CROSS_O_WEIGHT : TXD_PARAM_O_WEIGHT,
+                          .bias = cross ? TXD_PARAM_CROSS_O_BIAS : TXD_PARAM_O_BIAS,
+                          .heads = 1,
+                          .width = c->d_model,
+                          .letter = cross ? "cross.o" : "o"};
+
+    if (!c->out_bias)
+        map.bias = TXD_PARAM_COUNT;
+    txd_projections_add(p, &map);
+}
+
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
 {
     const txd_config *claimed = context->claimed;
@@ -50,17 +65,10 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
         return txd_fail(TXD_ERR_MEMORY, "output_projection: no memory");
     p->law = "output_projection";
     p->claimed = claimed;
-    p->input = TXD_POINT_ATTN_MERGED;
     p->columns = claimed->n_heads * claimed->value_dim;
-    p->maps[0] =
-        (txd_projection){TXD_POINT_ATTN_OUT,
-                         TXD_PARAM_O_WEIGHT,
-                         claimed->out_bias ? TXD_PARAM_O_BIAS : TXD_PARAM_COUNT,
-                         0,
-                         1,
-                         claimed->d_model,
-                         "o"};
-    p->map_count = 1;
+    add(p, TXD_ATTENTION_SELF);
+    if (claimed->cross)
+        add(p, TXD_ATTENTION_CROSS);
     status = txd_projections_init(p);
     if (status != TXD_OK) {
         free(p);
@@ -89,6 +97,11 @@ const txd_check txd_check_output_projection = {
     .unit = "values",
     .faults = (const char *const[]){"output_projection_missing", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_OUT, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_MERGED, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_OUT, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_MERGED, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_OUT, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_MERGED, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,

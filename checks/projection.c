@@ -48,6 +48,21 @@ void txd_projections_finish(txd_projections *p)
     p->x = NULL;
 }
 
+void txd_projections_add(txd_projections *p, const txd_projection *map)
+{
+    p->needs[p->map_count][0] = map->in;
+    p->needs[p->map_count][1] = TXD_POINT_COUNT;
+    p->maps[p->map_count++] = *map;
+}
+
+const txd_point *txd_projections_needs(const txd_projections *p, txd_point out)
+{
+    for (size_t m = 0; m < p->map_count; m++)
+        if (p->maps[m].out == out)
+            return p->needs[m];
+    return NULL;
+}
+
 /* ---- parameters ---- */
 
 static bool is_param(const txd_site *site, txd_param_id id)
@@ -60,13 +75,15 @@ static bool is_param(const txd_site *site, txd_param_id id)
 
 unsigned txd_projections_ask(const txd_projections *p, const txd_site *site)
 {
+    bool is_value = site->kind == TXD_SITE_VALUE;
+
+    if ((!is_value && site->kind != TXD_SITE_PARAMETER) || site->layer < 0)
+        return 0;
     for (size_t m = 0; m < p->map_count; m++) {
         const txd_projection *map = &p->maps[m];
 
-        if (site->kind == TXD_SITE_VALUE
-                ? site->point == map->out
-                : site->layer >= 0 &&
-                      (is_param(site, map->weight) || is_param(site, map->bias)))
+        if (is_value ? site->point == map->out
+                     : is_param(site, map->weight) || is_param(site, map->bias))
             return TXD_ASK_VALUE;
     }
     return 0;
@@ -154,9 +171,8 @@ void txd_projection_input(double *out, const txd_projection_job *job, size_t tok
 double txd_projection_found(const txd_projection_job *job, size_t i, size_t h, size_t j)
 {
     const txd_projection *map = &job->p->maps[job->map];
-    size_t length = job->block->pass->inputs->length;
-    size_t batch = job->tokens[i] / length, token = job->tokens[i] % length;
-    size_t row = (batch * map->heads + h) * length + token;
+    size_t batch = job->tokens[i] / job->length, token = job->tokens[i] % job->length;
+    size_t row = (batch * map->heads + h) * job->length + token;
 
     return txd_tensor_get(
         &job->block->value,
@@ -195,13 +211,17 @@ txd_projection_value txd_projection_compute(const txd_projection_job *job, size_
 
 static void choose_tokens(txd_projection_job *job, const txd_inputs *inputs)
 {
-    size_t all = inputs->batch * inputs->length, valid = 0, seen = 0, wanted;
+    bool is_of_memory = txd_point_is_of_memory(job->p->maps[job->map].out);
+    const int32_t *is_valid = is_of_memory ? inputs->memory_valid : inputs->valid;
+    size_t all, valid = 0, seen = 0, wanted;
 
+    job->length = is_of_memory ? inputs->memory_length : inputs->length;
+    all = inputs->batch * job->length;
     for (size_t i = 0; i < all; i++)
-        valid += inputs->valid[i] != 0;
+        valid += is_valid[i] != 0;
     wanted = valid < TXD_PROJECTION_TOKENS ? valid : TXD_PROJECTION_TOKENS;
     for (size_t i = 0; i < all && job->token_count < wanted; i++) {
-        if (!inputs->valid[i])
+        if (!is_valid[i])
             continue;
         if (seen++ == job->token_count * valid / wanted)
             job->tokens[job->token_count++] = i;
@@ -212,7 +232,7 @@ static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, s
                        size_t h, size_t j)
 {
     const txd_projections *p = job->p;
-    size_t length = job->block->pass->inputs->length, token = job->tokens[i];
+    size_t token = job->tokens[i];
     txd_projection_value value =
         txd_projection_compute(job, job->map, h, j, p->x + i * p->columns);
     double found = txd_projection_found(job, i, h, j);
@@ -232,9 +252,9 @@ static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, s
     t->expected = value.exact;
     t->lane =
         txd_projection_lane(&p->maps[job->map], txd_projection_kept(job, job->map), j);
-    t->at = (txd_law_place){job->block->site->step, (int64_t)(token / length),
+    t->at = (txd_law_place){job->block->site->step, (int64_t)(token / job->length),
                             p->maps[job->map].heads > 1 ? (int64_t)h : -1,
-                            (int64_t)(token % length), -1};
+                            (int64_t)(token % job->length), -1};
 }
 
 static txd_status judge(txd_projections *p, size_t map, const txd_block *block)
@@ -248,7 +268,7 @@ static txd_status judge(txd_projections *p, size_t map, const txd_block *block)
     p->batches = block->pass->inputs->batch;
     if (!kept->rows || !block->value.data)
         return TXD_OK;
-    status = txd_block_earlier(&job.input, block, p->input);
+    status = txd_block_earlier(&job.input, block, p->maps[map].in);
     if (status == TXD_ERR_MISSING) { /* formed later than claimed: other laws fail */
         p->is_late = true;
         return TXD_OK;

@@ -16,16 +16,16 @@
 extern "C" {
 #endif
 
-enum { TXD_PROJECTION_TOKENS = 16, TXD_PROJECTION_ROWS = 128, TXD_PROJECTION_MAPS = 3 };
+enum { TXD_PROJECTION_TOKENS = 16, TXD_PROJECTION_ROWS = 128, TXD_PROJECTION_MAPS = 6 };
 
 /* One linear map; its output at `out` is (b, heads, t, width), or (b, t, width) with
  * one head. */
 typedef struct txd_projection {
-    txd_point out;
+    txd_point out, in;         /* `in` of the same layer, or input.memory */
     txd_param_id weight, bias; /* TXD_PARAM_COUNT: none */
     size_t first;              /* its first row in the weight and in the bias */
     size_t heads, width;
-    const char *letter; /* "q": for messages */
+    const char *letter; /* "q", "cross.q": for messages */
 } txd_projection;
 
 /* What explains values that are not the map's. */
@@ -62,9 +62,9 @@ typedef struct txd_projections {
     const char *law;
     const txd_config *claimed;
     txd_projection maps[TXD_PROJECTION_MAPS];
+    txd_point needs[TXD_PROJECTION_MAPS][2]; /* `in`, ended */
     size_t map_count;
-    txd_point input;
-    size_t columns;                /* width of the input */
+    size_t columns;                /* width of the inputs */
     txd_projection_rows *kept;     /* (layers, maps) */
     txd_projection_tally *tallies; /* (layers, maps) */
     double *x;                     /* (tokens, columns): the sampled inputs */
@@ -72,10 +72,15 @@ typedef struct txd_projections {
     bool is_late; /* the input is not formed before the output */
 } txd_projections;
 
-/* Needs law, claimed, maps, map_count, input and columns; makes the rest. On failure
+/* Needs law, claimed, maps, map_count and columns; makes the rest. On failure
  * nothing is left to be finished. */
 txd_status txd_projections_init(txd_projections *p);
 void txd_projections_finish(txd_projections *p);
+
+/* Adds a map. */
+void txd_projections_add(txd_projections *p, const txd_projection *map);
+/* The value that is read at an output point, as `needs` of a tap. */
+const txd_point *txd_projections_needs(const txd_projections *p, txd_point out);
 
 /* For a tap: bits at a site; keeps a parameter, or judges a value. */
 unsigned txd_projections_ask(const txd_projections *p, const txd_site *site);
@@ -92,7 +97,8 @@ typedef struct txd_projection_job {
     const txd_block *block;
     size_t map;
     txd_tensor input;
-    size_t tokens[TXD_PROJECTION_TOKENS]; /* b t + t */
+    size_t length;                        /* tokens of a batch row of the map */
+    size_t tokens[TXD_PROJECTION_TOKENS]; /* b length + t */
     size_t token_count;
 } txd_projection_job;
 
@@ -112,7 +118,7 @@ txd_projection_value txd_projection_compute(const txd_projection_job *job, size_
 /* What stands in the block at token i of the sample. */
 double txd_projection_found(const txd_projection_job *job, size_t i, size_t h,
                             size_t j);
-/* Row `token` (b t + t) of the input, as doubles into `out`. */
+/* Row `token` (b length + t) of the input, as doubles into `out`. */
 void txd_projection_input(double *out, const txd_projection_job *job, size_t token);
 
 /* Names the cause of a block in which something is off, into its tally. */

@@ -45,8 +45,7 @@ static bool piece_fits(const txd_projection_job *job, size_t i, size_t h,
 
 static bool is_view(const txd_projection_job *job, double *x)
 {
-    size_t length = job->block->pass->inputs->length;
-    size_t heads = job->p->maps[job->map].heads;
+    size_t length = job->length, heads = job->p->maps[job->map].heads;
 
     for (size_t i = 0; i < job->token_count; i++)
         for (size_t h = 0; h < heads; h++) {

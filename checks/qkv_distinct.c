@@ -5,7 +5,8 @@
  * rows of W_v against the same, and W_k against W_v; |cosine| of each pair. The same
  * of the values that they give, which is all that a recording has: attn.q_proj,
  * attn.k_proj and attn.v over all valid tokens, without their means where there are
- * biases. The larger cosine of the two is judged.
+ * biases. The larger cosine of the two is judged. The queries of cross-attention are
+ * of other tokens than its keys and values: there only the last pair has values.
  */
 #include "checks/trio.h"
 
@@ -23,10 +24,10 @@ typedef struct state {
     const txd_config *claimed;
     double similar;
     txd_trio trio;
-    double *entropy; /* (layers, 2): sum of entropy / log(seen keys), rows */
+    double *entropy; /* (parts, 2): sum of entropy / log(seen keys), rows */
 } state;
 
-/* What is alike, in one layer. */
+/* What is alike, in one attention. */
 typedef struct alike {
     size_t group, pair;
     double cosine;
@@ -38,23 +39,35 @@ static unsigned ask(void *self, const txd_site *site)
     (void)self;
     if (site->kind == TXD_SITE_PARAMETER)
         return txd_trio_wants(site) ? TXD_ASK_VALUE : 0;
-    if (site->point == TXD_POINT_ATTN_WEIGHTS)
+    if (site->kind != TXD_SITE_VALUE)
+        return 0;
+    if (txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS)
         return TXD_ASK_ROWS;
-    return site->point == TXD_POINT_ATTN_V ? TXD_ASK_VALUE : 0;
+    return txd_point_in_self(site->point) == TXD_POINT_ATTN_V ? TXD_ASK_VALUE : 0;
 }
 
 static const txd_point *needs(void *self, txd_point point)
 {
     static const txd_point others[] = {TXD_POINT_ATTN_Q_PROJ, TXD_POINT_ATTN_K_PROJ,
                                        TXD_POINT_COUNT};
+    static const txd_point cross[] = {TXD_POINT_CROSS_Q_PROJ, TXD_POINT_CROSS_K_PROJ,
+                                      TXD_POINT_COUNT};
 
     (void)self;
-    return point == TXD_POINT_ATTN_V ? others : NULL;
+    if (txd_point_in_self(point) != TXD_POINT_ATTN_V)
+        return NULL;
+    return txd_point_attention(point) == TXD_ATTENTION_CROSS ? cross : others;
+}
+
+/* The number of a layer's self- or cross-attention. */
+static size_t part_of(const txd_site *site)
+{
+    return 2 * (size_t)site->layer + txd_point_attention(site->point);
 }
 
 static void add_entropies(state *s, const txd_block *block)
 {
-    double *to = s->entropy + 2 * (size_t)block->site->layer;
+    double *to = s->entropy + 2 * part_of(block->site);
     txd_law_row row;
 
     for (size_t i = 0; i < txd_law_rows(block); i++)
@@ -71,13 +84,13 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     (void)slot;
     if (block->site->kind == TXD_SITE_PARAMETER)
         return txd_trio_add_parameter(&s->trio, block);
-    if (block->site->point == TXD_POINT_ATTN_V)
+    if (txd_point_in_self(block->site->point) == TXD_POINT_ATTN_V)
         return txd_trio_add_values(&s->trio, block);
     add_entropies(s, block);
     return TXD_OK;
 }
 
-static alike look_for_alike(const state *s, int layer)
+static alike look_for_alike(const state *s, size_t part)
 {
     alike found = {.cosine = -1};
 
@@ -85,7 +98,7 @@ static alike look_for_alike(const state *s, int layer)
         for (size_t p = 0; p < s->trio.pair_count; p++) {
             double cosine = 0;
 
-            if (!txd_trio_cosine(&cosine, &s->trio, layer, g, p))
+            if (!txd_trio_cosine(&cosine, &s->trio, part, g, p))
                 continue;
             found.judged++;
             found.inherited += isnan(cosine);
@@ -99,10 +112,10 @@ static alike look_for_alike(const state *s, int layer)
     return found;
 }
 
-static txd_status add_layer(txd_result *result, const state *s, int layer,
-                            const alike *found)
+static txd_status add_part(txd_result *result, const state *s, size_t part,
+                           const alike *found)
 {
-    const double *entropy = s->entropy + 2 * (size_t)layer;
+    const double *entropy = s->entropy + 2 * part;
     const txd_role *roles = txd_trio_pairs[found->pair];
     bool is_query = roles[0] == TXD_ROLE_Q;
     txd_law_place at = TXD_LAW_NOWHERE;
@@ -111,7 +124,9 @@ static txd_status add_layer(txd_result *result, const state *s, int layer,
 
     at.head = (int64_t)found->group;
     finding = txd_law_finding(
-        roles[1] == TXD_ROLE_K ? TXD_POINT_ATTN_K_PROJ : TXD_POINT_ATTN_V, layer, &at);
+        txd_point_in((txd_attention_kind)(part % 2),
+                     roles[1] == TXD_ROLE_K ? TXD_POINT_ATTN_K_PROJ : TXD_POINT_ATTN_V),
+        (int)(part / 2), &at);
     finding.measured = found->cosine;
     finding.allowed = s->similar;
     txd_law_say(
@@ -137,15 +152,15 @@ static txd_status finish(void *self, txd_result *result)
     uint64_t inherited = 0;
 
     result->allowed = s->similar;
-    for (size_t l = 0; l < s->claimed->n_layers; l++) {
-        alike found = look_for_alike(s, (int)l);
+    for (size_t part = 0; part < 2 * s->claimed->n_layers; part++) {
+        alike found = look_for_alike(s, part);
 
         result->evaluated += found.judged;
         inherited += found.inherited;
         if (found.cosine > result->worst)
             result->worst = found.cosine;
         if (found.broken > 0)
-            TXD_TRY(add_layer(result, s, (int)l, &found));
+            TXD_TRY(add_part(result, s, part, &found));
     }
     if (result->verdict == TXD_VERDICT_PASS && inherited > 0)
         return txd_fail(TXD_ERR_MISSING,
@@ -171,7 +186,7 @@ static void destroy(void *self)
 static txd_status prepare(state *s, const txd_check_context *context)
 {
     s->claimed = context->claimed;
-    s->entropy = calloc(s->claimed->n_layers * 2, sizeof *s->entropy);
+    s->entropy = calloc(s->claimed->n_layers * 4, sizeof *s->entropy);
     if (!s->entropy)
         return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
     TXD_TRY(
@@ -212,6 +227,22 @@ const txd_check txd_check_qkv_distinct = {
     .faults = (const char *const[]){"shared_qkv", NULL},
     .keys = txd_keys_qkv_distinct,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_Q_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_K_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_V, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_CROSS_Q_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_K_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_V, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_Q_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_K_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_V, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_Q_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_K_PROJ, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_V, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_Q_PROJ, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_K_PROJ, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_V, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},

@@ -18,14 +18,14 @@ static size_t width_of(const txd_trio *trio, int role)
     return role == TXD_ROLE_V ? trio->claimed->value_dim : trio->claimed->head_dim;
 }
 
-static size_t place_of(const txd_trio *trio, int layer, size_t group, size_t pair)
+static size_t place_of(const txd_trio *trio, size_t part, size_t group, size_t pair)
 {
-    return ((size_t)layer * trio->groups + group) * TXD_TRIO_PAIRS + pair;
+    return (part * trio->groups + group) * TXD_TRIO_PAIRS + pair;
 }
 
 txd_status txd_trio_init(txd_trio *trio, const txd_config *claimed)
 {
-    size_t layers = claimed->n_layers, all = layers * claimed->n_kv_heads;
+    size_t parts = 2 * claimed->n_layers, all = parts * claimed->n_kv_heads;
 
     *trio = (txd_trio){.claimed = claimed, .groups = claimed->n_kv_heads};
     trio->share = claimed->n_heads / claimed->n_kv_heads;
@@ -35,7 +35,7 @@ txd_status txd_trio_init(txd_trio *trio, const txd_config *claimed)
     trio->parameters = calloc(all * TXD_TRIO_PAIRS, sizeof *trio->parameters);
     trio->values = calloc(all * TXD_TRIO_PAIRS, sizeof *trio->values);
     trio->lanes = calloc(all * TXD_ROLE_COUNT * trio->width, sizeof *trio->lanes);
-    trio->tokens = calloc(layers, sizeof *trio->tokens);
+    trio->tokens = calloc(parts, sizeof *trio->tokens);
     if (trio->parameters && trio->values && trio->lanes && trio->tokens)
         return TXD_OK;
     txd_trio_finish(trio);
@@ -79,12 +79,19 @@ static bool is_named(const txd_site *site, txd_param_id id)
     return strcmp(site->name, txd_param_name(name, sizeof name, id, site->layer)) == 0;
 }
 
+static const txd_param_id matrices[2][TXD_ROLE_COUNT] = {
+    {TXD_PARAM_Q_WEIGHT, TXD_PARAM_K_WEIGHT, TXD_PARAM_V_WEIGHT},
+    {TXD_PARAM_CROSS_Q_WEIGHT, TXD_PARAM_CROSS_K_WEIGHT, TXD_PARAM_CROSS_V_WEIGHT}};
+
 bool txd_trio_wants(const txd_site *parameter)
 {
-    return parameter->layer >= 0 && (is_named(parameter, TXD_PARAM_QKV_WEIGHT) ||
-                                     is_named(parameter, TXD_PARAM_Q_WEIGHT) ||
-                                     is_named(parameter, TXD_PARAM_K_WEIGHT) ||
-                                     is_named(parameter, TXD_PARAM_V_WEIGHT));
+    bool is_wanted = false;
+
+    for (int i = 0; i < 2 * TXD_ROLE_COUNT && parameter->layer >= 0; i++)
+        is_wanted |=
+            is_named(parameter, matrices[i / TXD_ROLE_COUNT][i % TXD_ROLE_COUNT]);
+    return is_wanted ||
+           (parameter->layer >= 0 && is_named(parameter, TXD_PARAM_QKV_WEIGHT));
 }
 
 /* The rows of each KV head; of the queries, those of its group's first head. */
@@ -104,13 +111,13 @@ static txd_status copy(txd_trio *trio, int role, const txd_tensor *weight, size_
     return TXD_OK;
 }
 
-static void compare_copies(txd_trio *trio, int layer)
+static void compare_copies(txd_trio *trio, size_t part)
 {
     for (size_t g = 0; g < trio->groups; g++)
         for (size_t p = 0; p < trio->pair_count; p++) {
             const txd_role *roles = txd_trio_pairs[p];
             size_t head = width_of(trio, roles[0]) * trio->claimed->d_model;
-            txd_trio_sums *to = &trio->parameters[place_of(trio, layer, g, p)];
+            txd_trio_sums *to = &trio->parameters[place_of(trio, part, g, p)];
 
             *to = (txd_trio_sums){0};
             add(to, trio->copies[roles[0]] + g * head,
@@ -118,29 +125,36 @@ static void compare_copies(txd_trio *trio, int layer)
         }
 }
 
-txd_status txd_trio_add_parameter(txd_trio *trio, const txd_block *block)
+static txd_status copy_parameter(txd_trio *trio, txd_attention_kind *kind,
+                                 const txd_block *block)
 {
     const txd_config *c = trio->claimed;
     size_t q_rows = c->n_heads * c->head_dim, k_rows = trio->groups * c->head_dim;
-    const txd_tensor *weight = &block->value;
-    const txd_site *site = block->site;
+    const size_t first[TXD_ROLE_COUNT] = {0, q_rows, q_rows + k_rows};
+    bool fused = is_named(block->site, TXD_PARAM_QKV_WEIGHT);
 
-    if (!weight->data)
-        return TXD_OK;
-    if (is_named(site, TXD_PARAM_QKV_WEIGHT)) {
-        TXD_TRY(copy(trio, TXD_ROLE_Q, weight, 0));
-        TXD_TRY(copy(trio, TXD_ROLE_K, weight, q_rows));
-        TXD_TRY(copy(trio, TXD_ROLE_V, weight, q_rows + k_rows));
-    } else if (is_named(site, TXD_PARAM_Q_WEIGHT)) {
-        TXD_TRY(copy(trio, TXD_ROLE_Q, weight, 0));
-    } else {
-        TXD_TRY(copy(trio, is_named(site, TXD_PARAM_K_WEIGHT) ? TXD_ROLE_K : TXD_ROLE_V,
-                     weight, 0));
+    for (int i = 0; i < 2 * TXD_ROLE_COUNT; i++) {
+        int role = i % TXD_ROLE_COUNT, of = i / TXD_ROLE_COUNT;
+
+        if (fused ? of == 0 : is_named(block->site, matrices[of][role])) {
+            TXD_TRY(copy(trio, role, &block->value, fused ? first[role] : 0));
+            *kind = (txd_attention_kind)of;
+        }
     }
+    return TXD_OK;
+}
+
+txd_status txd_trio_add_parameter(txd_trio *trio, const txd_block *block)
+{
+    txd_attention_kind kind = TXD_ATTENTION_SELF;
+
+    if (!block->value.data)
+        return TXD_OK;
+    TXD_TRY(copy_parameter(trio, &kind, block));
     if (!trio->copies[TXD_ROLE_Q] || !trio->copies[TXD_ROLE_K] ||
         !trio->copies[TXD_ROLE_V])
         return TXD_OK;
-    compare_copies(trio, site->layer);
+    compare_copies(trio, 2 * (size_t)block->site->layer + kind);
     drop_copies(trio);
     return TXD_OK;
 }
@@ -158,60 +172,81 @@ static void read_lanes(double *out, const txd_tensor *value, size_t batch, size_
         out[e] = txd_tensor_get(value, row * width + e);
 }
 
-/* `lanes` has room for the three heads. */
-static void add_token(txd_trio *trio, int layer, const txd_tensor *values,
-                      const size_t at[2], double *lanes)
+/* What the values of one part have in common. */
+typedef struct job {
+    txd_tensor values[TXD_ROLE_COUNT];
+    size_t part;
+    bool is_cross;
+    double *lanes; /* room for the three heads */
+} job;
+
+static void add_token(txd_trio *trio, const job *j, const size_t at[2])
 {
+    size_t width = trio->width;
+
     for (size_t g = 0; g < trio->groups; g++) {
-        size_t width = trio->width, first = (size_t)layer * trio->groups + g;
-        double *sums = trio->lanes + first * TXD_ROLE_COUNT * width;
+        double *sums =
+            trio->lanes + (j->part * trio->groups + g) * TXD_ROLE_COUNT * width;
 
-        for (int role = 0; role < TXD_ROLE_COUNT; role++) {
-            double *head = lanes + (size_t)role * width;
+        for (int role = j->is_cross ? TXD_ROLE_K : 0; role < TXD_ROLE_COUNT; role++) {
+            double *head = j->lanes + (size_t)role * width;
 
-            read_lanes(head, &values[role], at[0],
+            read_lanes(head, &j->values[role], at[0],
                        role == TXD_ROLE_Q ? g * trio->share : g, at[1]);
             for (size_t e = 0; e < width_of(trio, role); e++)
                 sums[(size_t)role * width + e] += head[e];
         }
         for (size_t p = 0; p < trio->pair_count; p++)
-            add(&trio->values[place_of(trio, layer, g, p)],
-                lanes + (size_t)txd_trio_pairs[p][0] * width,
-                lanes + (size_t)txd_trio_pairs[p][1] * width,
-                width_of(trio, txd_trio_pairs[p][0]));
+            if (!j->is_cross || txd_trio_pairs[p][0] != TXD_ROLE_Q)
+                add(&trio->values[place_of(trio, j->part, g, p)],
+                    j->lanes + (size_t)txd_trio_pairs[p][0] * width,
+                    j->lanes + (size_t)txd_trio_pairs[p][1] * width,
+                    width_of(trio, txd_trio_pairs[p][0]));
     }
-    trio->tokens[layer]++;
+    trio->tokens[j->part]++;
+}
+
+static void add_tokens(txd_trio *trio, const job *j, const txd_inputs *inputs)
+{
+    const int32_t *valid = j->is_cross ? inputs->memory_valid : inputs->valid;
+    size_t length = j->is_cross ? inputs->memory_length : inputs->length;
+
+    for (size_t i = 0; i < inputs->batch * length; i++) {
+        const size_t at[2] = {i / length, i % length};
+
+        if (valid[i])
+            add_token(trio, j, at);
+    }
 }
 
 txd_status txd_trio_add_values(txd_trio *trio, const txd_block *block)
 {
-    const txd_inputs *inputs = block->pass->inputs;
-    txd_tensor values[TXD_ROLE_COUNT] = {[TXD_ROLE_V] = block->value};
-    double *lanes;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
+    job j = {.values = {[TXD_ROLE_V] = block->value},
+             .part = 2 * (size_t)block->site->layer + kind,
+             .is_cross = kind == TXD_ATTENTION_CROSS};
 
     if (!block->value.data || trio->claimed->head_dim < TXD_TRIO_LANES)
         return TXD_OK;
-    TXD_TRY(txd_block_earlier(&values[TXD_ROLE_Q], block, TXD_POINT_ATTN_Q_PROJ));
-    TXD_TRY(txd_block_earlier(&values[TXD_ROLE_K], block, TXD_POINT_ATTN_K_PROJ));
-    lanes = calloc(TXD_ROLE_COUNT * trio->width, sizeof *lanes);
-    if (!lanes)
+    TXD_TRY(txd_block_earlier(&j.values[TXD_ROLE_Q], block,
+                              txd_point_in(kind, TXD_POINT_ATTN_Q_PROJ)));
+    TXD_TRY(txd_block_earlier(&j.values[TXD_ROLE_K], block,
+                              txd_point_in(kind, TXD_POINT_ATTN_K_PROJ)));
+    j.lanes = calloc(TXD_ROLE_COUNT * trio->width, sizeof *j.lanes);
+    if (!j.lanes)
         return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
-    for (size_t i = 0; i < inputs->batch * inputs->length; i++) {
-        const size_t at[2] = {i / inputs->length, i % inputs->length};
-
-        if (inputs->valid[i])
-            add_token(trio, block->site->layer, values, at, lanes);
-    }
-    free(lanes);
+    add_tokens(trio, &j, block->pass->inputs);
+    free(j.lanes);
     return TXD_OK;
 }
 
 /* Around their means, if there are biases; what is left of equal tokens is rounding. */
-static txd_trio_sums centred(const txd_trio *trio, int layer, size_t group, size_t pair)
+static txd_trio_sums centred(const txd_trio *trio, size_t part, size_t group,
+                             size_t pair)
 {
-    txd_trio_sums all = trio->values[place_of(trio, layer, group, pair)];
-    double n = (double)trio->tokens[layer], xx = all.xx, yy = all.yy;
-    size_t first = ((size_t)layer * trio->groups + group) * TXD_ROLE_COUNT;
+    txd_trio_sums all = trio->values[place_of(trio, part, group, pair)];
+    double n = (double)trio->tokens[part], xx = all.xx, yy = all.yy;
+    size_t first = (part * trio->groups + group) * TXD_ROLE_COUNT;
     const txd_role *roles = txd_trio_pairs[pair];
     const double *x = trio->lanes + (first + roles[0]) * trio->width;
     const double *y = trio->lanes + (first + roles[1]) * trio->width;
@@ -226,7 +261,7 @@ static txd_trio_sums centred(const txd_trio *trio, int layer, size_t group, size
         all.xy -= x[e] * y[e] / n;
     }
     all.is_judged =
-        trio->tokens[layer] > 1 && !(all.xx <= 1e-9 * xx) && !(all.yy <= 1e-9 * yy);
+        trio->tokens[part] > 1 && !(all.xx <= 1e-9 * xx) && !(all.yy <= 1e-9 * yy);
     return all;
 }
 
@@ -240,11 +275,11 @@ static double cosine(const txd_trio_sums *of)
     return fabs(of->xy) / (sqrt(of->xx) * sqrt(of->yy));
 }
 
-bool txd_trio_cosine(double *out, const txd_trio *trio, int layer, size_t group,
+bool txd_trio_cosine(double *out, const txd_trio *trio, size_t part, size_t group,
                      size_t pair)
 {
-    const txd_trio_sums both[2] = {trio->parameters[place_of(trio, layer, group, pair)],
-                                   centred(trio, layer, group, pair)};
+    const txd_trio_sums both[2] = {trio->parameters[place_of(trio, part, group, pair)],
+                                   centred(trio, part, group, pair)};
     bool is_judged = false;
 
     for (int i = 0; i < 2; i++) {

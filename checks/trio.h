@@ -28,16 +28,19 @@ typedef struct txd_trio_sums {
     bool is_judged;
 } txd_trio_sums;
 
+/* A part is the self-attention of a layer, 2 layer, or its cross-attention, 2 layer
+ * + 1.
+ */
 typedef struct txd_trio {
     const txd_config *claimed;
     size_t groups, share;           /* KV heads, query heads of each */
     size_t pair_count;              /* those of equal widths */
     size_t width;                   /* the larger of the two head widths */
     double *copies[TXD_ROLE_COUNT]; /* (groups, rows, d_model): of one layer */
-    txd_trio_sums *parameters;      /* (layers, groups, pairs) */
+    txd_trio_sums *parameters;      /* (parts, groups, pairs) */
     txd_trio_sums *values;          /* the same */
-    double *lanes;                  /* (layers, groups, roles, width): sums of values */
-    uint64_t *tokens;               /* (layers) */
+    double *lanes;                  /* (parts, groups, roles, width): sums of values */
+    uint64_t *tokens;               /* (parts) */
 } txd_trio;
 
 /* On failure nothing is left to be finished. */
@@ -47,12 +50,12 @@ void txd_trio_finish(txd_trio *trio);
 /* True for the parameters that are compared. */
 bool txd_trio_wants(const txd_site *parameter);
 txd_status txd_trio_add_parameter(txd_trio *trio, const txd_block *block);
-/* A block of attn.v; attn.q_proj and attn.k_proj are asked for as earlier values. */
+/* A block of attn.v (cross.v); the queries and keys are asked for as earlier values. */
 txd_status txd_trio_add_values(txd_trio *trio, const txd_block *block);
 
 /* The larger |cosine| of the two comparisons of a pair; NaN if either holds what is
  * not finite. False if there is nothing to compare. */
-bool txd_trio_cosine(double *out, const txd_trio *trio, int layer, size_t group,
+bool txd_trio_cosine(double *out, const txd_trio *trio, size_t part, size_t group,
                      size_t pair);
 
 #ifdef __cplusplus
