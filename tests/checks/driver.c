@@ -232,7 +232,8 @@ static void compute_rows(double *rows, driver *d, const txd_block *block)
         for (size_t k = 0; k < n; k++) {
             txd_hidden why = txd_mask_hides(&mask, block->start[2] + r, k);
 
-            seen[r] += why == TXD_SEEN;
+            if (why == TXD_SEEN && seen[r]++ == 0)
+                first[r] = (int32_t)k;
             if (k >= block->start[3] && k < block->start[3] + keys)
                 hidden[r * keys + k - block->start[3]] = (uint8_t)why;
         }

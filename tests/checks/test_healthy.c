@@ -169,7 +169,8 @@ END_TEST
 START_TEST(variants_of_the_mask_are_healthy)
 {
     expect_silence(MINI "}; mask : { window = 3; }; " RAGGED "};", "");
-    expect_silence(MINI "}; mask : { window = 1; }; " RAGGED "pad = \"left\"; };", "");
+    expect_silence(MINI "}; mask : { window = 1; }; " RAGGED "pad = \"left\"; };",
+                   "attention_collapse");
     expect_silence(MINI "}; mask : { causal = false; }; " RAGGED "};", "causality");
     expect_silence(
         MINI "}; mask : { fill = -1e9; masked_row = \"uniform\"; }; " RAGGED "};", "");
@@ -178,15 +179,45 @@ START_TEST(variants_of_the_mask_are_healthy)
     expect_silence(MINI "}; mask : { evaluate_hidden = \"always\"; }; "
                         "input : { tokens = [1, 2, 3, 4, 5, 6]; "
                         "documents = [0, 0, 1, 1, 1, 2]; };",
-                   "padding");
-    expect_silence(MINI "}; " RAGGED "steps = 2; };", "");
+                   "padding,attention_collapse");
+    expect_silence(MINI "}; " RAGGED "steps = 2; };", "attention_collapse");
 }
 END_TEST
 
 START_TEST(one_token_alone_is_healthy)
 {
     /* No later key and no padding: the two mask laws have nothing to judge. */
-    expect_silence(MINI "}; input : { tokens = [3]; };", "causality,padding");
+    expect_silence(MINI "}; input : { tokens = [3]; };",
+                   "causality,padding,attention_collapse");
+}
+END_TEST
+
+/* A trained model whose scores are scaled away attends to everything alike. */
+START_TEST(attention_that_is_all_grey_is_a_warning_and_before_training_information)
+{
+    const txd_result *r;
+    char text[512];
+    live l;
+
+    if (!test_model("stories260K"))
+        test_skip(TEST_NO_MODEL);
+    snprintf(text, sizeof text,
+             "model : { from = \"%s\"; score_scale = 1e-4; }; "
+             "input : { random = { batch = 1; length = 64; }; };",
+             test_model("stories260K"));
+    live_run(&l, text, NULL);
+    r = live_result(&l, "attention_collapse");
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_WARN);
+    ck_assert_uint_eq(r->finding_count, 5);
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "all 8 heads of this layer"));
+    ck_assert_int_eq(txd_checks_exit(l.results, l.count, true), 1);
+    live_finish(&l);
+    live_run(&l, MINI "}; input : { random = { batch = 1; length = 64; }; };", NULL);
+    r = live_result(&l, "attention_collapse");
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_INFO);
+    ck_assert_uint_eq(r->finding_count, 1);
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "12 of the 12 heads"));
+    live_finish(&l);
 }
 END_TEST
 
@@ -225,5 +256,6 @@ TEST_MAIN(stories260K_is_healthy, gpt_nano_sort_is_healthy, the_presets_are_heal
           variants_of_the_block_are_healthy,
           layouts_of_heads_and_projections_are_healthy,
           variants_of_the_mask_are_healthy, one_token_alone_is_healthy,
+          attention_that_is_all_grey_is_a_warning_and_before_training_information,
           cells_that_are_not_computed_are_counted,
           fresh_tokens_beside_sinusoids_are_information)

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The attention map is all grey, or one column: nearly all queries of a head spread
+ * their weight evenly over what they see (entropy >= (1 - uniform) log n, n the visible
+ * keys), or nearly all give it to one and the same key. Before training the first is
+ * what small weights give, so both are information; after training they are a warning.
+ * The first visible key is left out of the second: many trained heads rest there.
+ *
+ * Rows with a single visible key say nothing, and sequences of fewer than 4 others too
+ * little. "Nearly all" is `share` of a sequence's rows, in every sequence. One pass and
+ * constant memory: the key that most rows vote for is found by Boyer and Moore's
+ * majority vote, whose count is at least rows - 2 (rows that vote for another).
+ */
+#include "checks/law.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FEWEST_ROWS 4
+
+/* One head over one sequence, while its rows arrive. */
+typedef struct sequence {
+    int step, layer;
+    size_t batch, head;
+    uint64_t rows, uniform;
+    double votes, key; /* of the majority vote */
+} sequence;
+
+/* One head, over all its sequences. */
+typedef struct head {
+    uint64_t sequences;
+    double uniform, single; /* smallest share in a sequence of rows that are so */
+    double key;             /* of `single`, in the last sequence */
+    int step;
+} head;
+
+typedef struct state {
+    const txd_config *claimed;
+    double uniform, peak, share;
+    bool is_drawn;
+    head *heads; /* (layers, heads) */
+    sequence now;
+    uint64_t rows, inherited;
+} state;
+
+static unsigned ask(void *self, const txd_site *site)
+{
+    (void)self;
+    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS
+               ? TXD_ASK_ROWS
+               : 0;
+}
+
+/* ---- measuring ---- */
+
+static void close_sequence(state *s)
+{
+    sequence *q = &s->now;
+    double rows = (double)q->rows, uniform, single;
+    head *h;
+
+    if (q->rows < FEWEST_ROWS)
+        return;
+    h = &s->heads[(size_t)q->layer * s->claimed->n_heads + q->head];
+    uniform = (double)q->uniform / rows;
+    single = (rows + q->votes) / 2 / rows; /* rows that vote for the key */
+    single = q->votes > 0 ? single : 0;
+    s->rows += q->rows;
+    h->uniform = h->sequences == 0 || uniform < h->uniform ? uniform : h->uniform;
+    h->single = h->sequences == 0 || single < h->single ? single : h->single;
+    h->key = q->key;
+    h->step = q->step;
+    h->sequences++;
+}
+
+static bool is_same(const sequence *q, const txd_site *site, const txd_law_row *row)
+{
+    return q->step == site->step && q->layer == site->layer && q->batch == row->batch &&
+           q->head == row->head;
+}
+
+/* A row that gives nearly everything to one key, which is not the first that it sees,
+ * votes for that key; every other one against whatever is leading. */
+static void vote(sequence *q, const double *column, double peak)
+{
+    double key = column[TXD_ROW_PEAK_KEY];
+    bool is_single = column[TXD_ROW_PEAK] >= peak && !(column[TXD_ROW_FIRST] >= peak);
+
+    if (is_single && q->votes == 0)
+        q->key = key;
+    if (is_single && q->key == key)
+        q->votes++;
+    else if (q->votes > 0)
+        q->votes--;
+}
+
+static void add_row(state *s, const txd_site *site, const txd_law_row *row)
+{
+    const double *column = row->column;
+    double seen = column[TXD_ROW_SEEN];
+
+    if (!is_same(&s->now, site, row)) {
+        close_sequence(s);
+        s->now =
+            (sequence){site->step, site->layer, row->batch, row->head, 0, 0, 0, -1};
+    }
+    if (!(seen >= 2))
+        return;
+    if (!isfinite(column[TXD_ROW_ENTROPY])) {
+        s->inherited++;
+        return;
+    }
+    s->now.rows++;
+    s->now.uniform += column[TXD_ROW_ENTROPY] >= (1 - s->uniform) * log(seen);
+    vote(&s->now, column, s->peak);
+}
+
+static txd_status merge(void *self, const txd_block *block, const void *slot)
+{
+    state *s = self;
+    txd_law_row row;
+
+    (void)slot;
+    for (size_t i = 0; i < txd_law_rows(block); i++)
+        if (txd_law_row_get(&row, block, i))
+            add_row(s, block->site, &row);
+    return TXD_OK;
+}
+
+/* ---- findings ---- */
+
+typedef enum collapse { UNIFORM, SINGLE, COLLAPSES } collapse;
+
+static double share_of(const head *h, collapse kind)
+{
+    return kind == UNIFORM ? h->uniform : h->single;
+}
+
+static bool is_collapsed(const state *s, size_t i, collapse kind)
+{
+    return s->heads[i].sequences > 0 && share_of(&s->heads[i], kind) >= s->share;
+}
+
+/* All heads of a layer, which is no longer the habit of one of them. */
+static bool is_whole(const state *s, size_t layer, collapse kind)
+{
+    size_t heads = s->claimed->n_heads, found = 0;
+
+    for (size_t h = 0; h < heads; h++)
+        found += is_collapsed(s, layer * heads + h, kind);
+    return found == heads;
+}
+
+static void say_what(txd_finding *finding, const state *s, collapse kind,
+                     const head *first)
+{
+    if (kind == UNIFORM)
+        txd_law_say(
+            finding,
+            "give all visible keys nearly the same weight (entropy within %g %% "
+            "of log n in %g %% of the rows or more)",
+            100 * s->uniform, 100 * s->share);
+    else
+        txd_law_say(
+            finding,
+            "give nearly all weight to one key (key %.0f in %g %% of the rows or "
+            "more), which is not the first",
+            first->key, 100 * s->share);
+}
+
+static txd_finding start(const state *s, size_t i, collapse kind)
+{
+    size_t heads = s->claimed->n_heads;
+    txd_law_place at = TXD_LAW_NOWHERE;
+    txd_finding finding;
+
+    at.step = s->heads[i].step;
+    at.head = (int64_t)(i % heads);
+    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, (int)(i / heads), &at);
+    finding.measured = share_of(&s->heads[i], kind);
+    finding.allowed = s->share;
+    return finding;
+}
+
+static txd_status add_layer(txd_result *result, const state *s, size_t layer,
+                            collapse kind)
+{
+    size_t heads = s->claimed->n_heads;
+    txd_finding finding = start(s, layer * heads, kind);
+
+    finding.verdict = TXD_VERDICT_WARN;
+    txd_law_say(&finding, "all %zu heads of this layer ", heads);
+    say_what(&finding, s, kind, &s->heads[layer * heads]);
+    return txd_result_add(result, &finding);
+}
+
+/* One finding for all others: heads of layers in which not all have collapsed, and
+ * before training all heads. */
+static txd_status add_rest(txd_result *result, const state *s, collapse kind)
+{
+    size_t heads = s->claimed->n_heads, all = s->claimed->n_layers * heads;
+    size_t found = 0, first = 0;
+    txd_finding finding;
+
+    for (size_t i = 0; i < all; i++) {
+        if (!is_collapsed(s, i, kind) || (!s->is_drawn && is_whole(s, i / heads, kind)))
+            continue;
+        first = found++ == 0 ? i : first;
+    }
+    if (found == 0)
+        return TXD_OK;
+    finding = start(s, first, kind);
+    finding.verdict = TXD_VERDICT_INFO;
+    txd_law_say(&finding,
+                "%zu of the %zu heads of all layers, first head %zu of this, ", found,
+                all, first % heads);
+    say_what(&finding, s, kind, &s->heads[first]);
+    if (s->is_drawn)
+        txd_law_say(&finding, "%s",
+                    kind == UNIFORM ? ": usual before training"
+                                    : ": the weights are drawn too large for training");
+    else
+        txd_law_say(&finding, ": single heads may");
+    return txd_result_add(result, &finding);
+}
+
+static txd_status finish(void *self, txd_result *result)
+{
+    state *s = self;
+    size_t layers = s->claimed->n_layers, all = layers * s->claimed->n_heads;
+
+    close_sequence(s);
+    s->now = (sequence){.layer = -1};
+    result->evaluated = s->rows;
+    result->allowed = s->share;
+    for (size_t i = 0; i < all; i++)
+        result->worst =
+            fmax(result->worst, fmax(s->heads[i].uniform, s->heads[i].single));
+    for (int kind = 0; kind < COLLAPSES; kind++) {
+        for (size_t l = 0; l < layers && !s->is_drawn; l++)
+            if (is_whole(s, l, (collapse)kind))
+                TXD_TRY(add_layer(result, s, l, (collapse)kind));
+        TXD_TRY(add_rest(result, s, (collapse)kind));
+    }
+    if (s->rows == 0)
+        snprintf(result->note, sizeof result->note,
+                 "no sequence has %d queries that see more than one key", FEWEST_ROWS);
+    if (s->inherited > 0 && result->verdict == TXD_VERDICT_PASS)
+        return txd_fail(TXD_ERR_MISSING,
+                        "%" PRIu64
+                        " rows have no entropy, their weights are not finite",
+                        s->inherited);
+    return TXD_OK;
+}
+
+static void destroy(void *self)
+{
+    state *s = self;
+
+    free(s->heads);
+    free(s);
+}
+
+static txd_status fill(state *s, const txd_check_context *context)
+{
+    s->claimed = context->claimed;
+    s->is_drawn = context->is_drawn;
+    s->now.layer = -1;
+    s->heads = calloc(s->claimed->n_layers * s->claimed->n_heads, sizeof *s->heads);
+    if (!s->heads)
+        return txd_fail(TXD_ERR_MEMORY, "attention_collapse: no memory");
+    TXD_TRY(txd_threshold_read(&s->uniform, TXD_THRESHOLD_COLLAPSE_UNIFORM, context));
+    TXD_TRY(txd_threshold_read(&s->peak, TXD_THRESHOLD_COLLAPSE_PEAK, context));
+    return txd_threshold_read(&s->share, TXD_THRESHOLD_COLLAPSE_SHARE, context);
+}
+
+static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
+{
+    state *s = calloc(1, sizeof *s);
+    txd_status status;
+
+    if (!s)
+        return txd_fail(TXD_ERR_MEMORY, "attention_collapse: no memory");
+    status = fill(s, context);
+    if (status != TXD_OK) {
+        destroy(s);
+        return status;
+    }
+    *tap =
+        (txd_tap){.name = "attention_collapse", .self = s, .ask = ask, .merge = merge};
+    *out = s;
+    return TXD_OK;
+}
+
+const txd_check txd_check_attention_collapse = {
+    .name = "attention_collapse",
+    .law = "the weights of a head have neither gone uniform nor to one key",
+    .formula =
+        "a head has collapsed if, in every sequence, `share` of the queries that "
+        "see n >= 2 keys have entropy >= (1 - uniform) log n, or weight >= peak "
+        "on one and the same key that is not the first; before training it is "
+        "information, after it a warning",
+    .causes =
+        "scores near 0 (a scale of 1/d instead of 1/sqrt(d), projections that "
+        "were never trained or that share one matrix, inputs that are all alike); "
+        "scores so large that one key takes all (an initialisation that is too "
+        "large, a missing scale, a key of a far larger norm)",
+    .look_next = "the maximum and the spread of attn.scores in the named head; "
+                 "model.score_scale; the norms of attn.q and attn.k",
+    .unit = "rows",
+    .faults = (const char *const[]){NULL},
+    .keys = txd_keys_attention_collapse,
+    .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 1}},
+    .create = create,
+    .finish = finish,
+    .destroy = destroy,
+};
