@@ -191,14 +191,14 @@ txd_status observe_rebind(observed *o)
                             o->params);
 }
 
-txd_status observe_pass_with(observed *o, txd_tap *first)
+txd_status observe_pass(observed *o)
 {
-    txd_tap *taps[2] = {first, &o->tap};
+    txd_tap *taps[2] = {o->before, &o->tap};
     txd_run_options options = {.claimed = &o->config,
                                .plan = o->plan,
                                .params = o->params,
-                               .taps = first == NULL ? taps + 1 : taps,
-                               .tap_count = first == NULL ? 1 : 2,
+                               .taps = o->before == NULL ? taps + 1 : taps,
+                               .tap_count = o->before == NULL ? 1 : 2,
                                .backward = o->backward,
                                .threads = o->threads};
 
@@ -208,11 +208,6 @@ txd_status observe_pass_with(observed *o, txd_tap *first)
     o->run = NULL;
     TXD_TRY(txd_run_create(&o->run, o->model, &options));
     return txd_run_pass(o->run, &o->inputs, 0);
-}
-
-txd_status observe_pass(observed *o)
-{
-    return observe_pass_with(o, NULL);
 }
 
 void observe_finish(observed *o)

@@ -21,6 +21,7 @@ typedef struct observed {
     txd_run *run;
     txd_inputs inputs;
     txd_tap tap;
+    txd_tap *before;  /* a tap that comes before it; NULL = none */
     unsigned extra;   /* further bits to ask for at attention weights */
     const char *only; /* globs of sites to keep; NULL = all */
     int threads;
@@ -51,9 +52,8 @@ txd_status observe_memory(observed *o, size_t length, const size_t *real);
 txd_status observe_faults(observed *o, const char *cfg);
 /* Takes parameters that were changed. */
 txd_status observe_rebind(observed *o);
-/* Runs one pass with the tap; with another before it, if that is not NULL. */
+/* Runs one pass with the tap. */
 txd_status observe_pass(observed *o);
-txd_status observe_pass_with(observed *o, txd_tap *first);
 void observe_finish(observed *o);
 
 /* The values at a site; NULL if it was not offered. */

@@ -62,14 +62,14 @@ void slopes_direction(double *u, size_t count, const char *name)
 }
 
 /* A pass that only gives its loss. */
-static double loss_of(observed *o, txd_tap *tap)
+static double loss_of(observed *o)
 {
     const char *only = o->only;
     bool backward = o->backward;
 
     o->only = "nothing";
     o->backward = false;
-    OK(observe_pass_with(o, tap));
+    OK(observe_pass(o));
     o->only = only;
     o->backward = backward;
     return txd_run_loss(o->run);
@@ -94,7 +94,7 @@ double slopes_of_parameter(observed *o, size_t i, const double *u, double step)
         for (size_t e = 0; e < count; e++)
             value[e] = before[e] + steps[s] * step * u[e];
         OK(observe_rebind(o));
-        f[s] = loss_of(o, NULL);
+        f[s] = loss_of(o);
     }
     memcpy(value, before, count * sizeof *before);
     OK(observe_rebind(o));
@@ -127,14 +127,52 @@ txd_tap nudge_tap(struct nudge *nudge)
 
 double slopes_of_point(observed *o, txd_stop stop, const double *u, double step)
 {
+    txd_tap *before = o->before;
     double f[4];
 
     for (int s = 0; s < 4; s++) {
         struct nudge nudge = {stop, u, steps[s] * step, 0};
         txd_tap tap = nudge_tap(&nudge);
 
-        f[s] = loss_of(o, &tap);
+        o->before = &tap;
+        f[s] = loss_of(o);
         ck_assert_uint_eq(nudge.edits, 1);
     }
+    o->before = before;
     return fourth_order(f, step);
+}
+
+void slopes_check_parameter(observed *o, size_t i, const struct slope_bound *bound)
+{
+    const char *name = txd_params_at(o->params, i)->name;
+    txd_tensor gradient;
+    double *g, *u, slope, expected, allowed;
+    size_t count;
+
+    o->backward = true;
+    o->only = "nothing";
+    OK(observe_pass(o));
+    OK(txd_run_gradient(&gradient, o->run, i));
+    count = txd_tensor_count(&gradient);
+    g = txd_arena_alloc(o->arena, count, sizeof *g);
+    u = txd_arena_alloc(o->arena, count, sizeof *u);
+    memcpy(g, gradient.data, count * sizeof *g);
+    slopes_direction(u, count, name);
+    expected = slopes_dot(g, u, count);
+    slope = slopes_of_parameter(o, i, u, bound->step);
+    allowed = slopes_allowed(bound, slopes_length(g, count));
+    ck_assert_msg(fabs(slope - expected) <= allowed,
+                  "%s: %s: slope %.15g, gradient %.15g (length %.3g), off by %.3g, "
+                  "allowed %.3g",
+                  bound->name, name, slope, expected, slopes_length(g, count),
+                  fabs(slope - expected), allowed);
+}
+
+double slopes_allowed(const struct slope_bound *bound, double length)
+{
+    double allowed = 2e-10 * length + 2e-11;
+
+    return bound->step == SLOPE_STEP_KINKS
+               ? allowed * (SLOPE_STEP / SLOPE_STEP_KINKS / 8)
+               : allowed;
 }

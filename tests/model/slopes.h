@@ -30,6 +30,17 @@ double slopes_of_parameter(observed *o, size_t i, const double *u, double step);
 /* In the value at a point; `layer` as of a stop. */
 double slopes_of_point(observed *o, txd_stop stop, const double *u, double step);
 
+/* Fails the test unless the gradient of the i-th parameter has the loss's slope. What
+ * differences may be off by is a part of the gradient's length, and the rounding of
+ * four losses. A wrong or missing term is of the order of the gradient divided by the
+ * root of the number of elements. */
+struct slope_bound {
+    const char *name; /* of the case, for messages */
+    double step;
+};
+void slopes_check_parameter(observed *o, size_t i, const struct slope_bound *bound);
+double slopes_allowed(const struct slope_bound *bound, double length);
+
 /* A tap that adds step * u to the value at a stop: an edit whose slope is 1. */
 struct nudge {
     txd_stop stop;

@@ -3,18 +3,10 @@
  * The backward half against finite differences, in ref64: every parameter of every
  * variant of the decoder, along random directions.
  */
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "slopes.h"
 #include "suite.h"
-
-/* What differences may be off by: a part of the gradient's length, and the rounding of
- * four losses. A wrong or missing term is of the order of the gradient divided by the
- * root of the number of elements, at most 1/20 here. */
-#define RELATIVE 2e-10
-#define ABSOLUTE 2e-11
 
 #define SIZES                                                                          \
     "vocab = 11; d_model = 12; n_heads = 4; n_layers = 2; d_ff = 10; "                 \
@@ -116,36 +108,10 @@ static void set_inputs(observed *o, const struct variant *v)
         OK(observe_memory(o, 4, real));
 }
 
-static void check_parameter(observed *o, const struct variant *v, size_t i)
-{
-    txd_tensor gradient;
-    double *g, *u, slope, expected, allowed;
-    size_t count;
-
-    o->backward = true;
-    o->only = "nothing";
-    OK(observe_pass(o));
-    OK(txd_run_gradient(&gradient, o->run, i));
-    count = txd_tensor_count(&gradient);
-    g = txd_arena_alloc(o->arena, count, sizeof *g);
-    u = txd_arena_alloc(o->arena, count, sizeof *u);
-    memcpy(g, gradient.data, count * sizeof *g);
-    slopes_direction(u, count, txd_params_at(o->params, i)->name);
-    expected = slopes_dot(g, u, count);
-    slope = slopes_of_parameter(o, i, u, v->kinks ? SLOPE_STEP_KINKS : SLOPE_STEP);
-    allowed = RELATIVE * slopes_length(g, count) + ABSOLUTE;
-    if (v->kinks)
-        allowed *= SLOPE_STEP / SLOPE_STEP_KINKS / 8;
-    ck_assert_msg(fabs(slope - expected) <= allowed,
-                  "%s: %s: slope %.15g, gradient %.15g (length %.3g), off by %.3g, "
-                  "allowed %.3g",
-                  v->name, txd_params_at(o->params, i)->name, slope, expected,
-                  slopes_length(g, count), fabs(slope - expected), allowed);
-}
-
 static void check_variant(const struct variant *v)
 {
     observed o = {0};
+    struct slope_bound bound = {v->name, v->kinks ? SLOPE_STEP_KINKS : SLOPE_STEP};
     char cfg[768];
 
     snprintf(cfg, sizeof cfg, "model : { " SIZES "%s }; mask : { %s };", v->model,
@@ -153,7 +119,7 @@ static void check_variant(const struct variant *v)
     slopes_model(&o, cfg);
     set_inputs(&o, v);
     for (size_t i = 0; i < txd_params_count(o.params); i++)
-        check_parameter(&o, v, i);
+        slopes_check_parameter(&o, i, &bound);
     observe_finish(&o);
 }
 
