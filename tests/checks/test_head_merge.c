@@ -192,7 +192,38 @@ START_TEST(a_nan_of_the_heads_breaks_the_law_and_an_infinity_does_not)
 }
 END_TEST
 
-TEST_MAIN(heads_side_by_side_pass_and_every_element_is_judged,
+START_TEST(cross_attention_is_judged_alike)
+{
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    d.config.value_dim = VALUES;
+    d.config.cross = true;
+    driver_inputs(&d, BATCH, lengths, false);
+    driver_start(&d, "head_merge");
+    for (int l = 0; l < LAYERS; l++) {
+        double *heads = driver_random(&d, TXD_POINT_ATTN_HEADS, 3 + (uint64_t)l);
+        double *cross = driver_random(&d, TXD_POINT_CROSS_HEADS, 9 + (uint64_t)l);
+
+        driver_offer(&d, TXD_POINT_ATTN_HEADS, l, heads);
+        driver_offer(&d, TXD_POINT_ATTN_MERGED, l, merged_from(&d, heads, healthy));
+        driver_offer(&d, TXD_POINT_CROSS_HEADS, l, cross);
+        driver_offer(&d, TXD_POINT_CROSS_MERGED, l,
+                     merged_from(&d, cross, l == 1 ? viewed : healthy));
+    }
+    r = driver_result(&d);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_uint_eq(r->evaluated, 2 * LAYERS * (LENGTH + 6) * HEADS * VALUES);
+    ck_assert_uint_eq(r->finding_count, 1);
+    ck_assert_str_eq(r->findings[0].site, "layers.1.cross.merged");
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "the transpose is missing"));
+    driver_finish(&d);
+}
+END_TEST
+
+TEST_MAIN(cross_attention_is_judged_alike,
+          heads_side_by_side_pass_and_every_element_is_judged,
           a_wrong_order_is_named_in_every_layer,
           an_order_that_nothing_explains_fails_without_a_name,
           one_wrong_element_is_found_and_located,
