@@ -147,10 +147,31 @@ def reasons(layer, inputs):
 # --- the pass
 
 
-def _norm(c, layer, x, weights, name):
+class Steps:
+    """The steps of layer i that faults do otherwise (numpy_faults.py)."""
+
+    def norm(self, i, c, layer, x, weights, name):
+        return _norm(c, layer, x, weights, name, -1)
+
+    def split(self, i, flat, count, width):
+        batch, length, _ = flat.shape
+        return flat.reshape(batch, length, count, width).transpose(0, 2, 1, 3)
+
+    def merge(self, i, heads):
+        batch, _, length, _ = heads.shape
+        return heads.transpose(0, 2, 1, 3).reshape(batch, length, -1)
+
+    def project_out(self, i, merged, weights):
+        return _linear(merged, weights, f"layers.{i}.attn.o")
+
+    def add(self, i, stream, branch):
+        return stream + branch
+
+
+def _norm(c, layer, x, weights, name, axis):
     if c["norm"] == "layernorm":
-        x = x - x.mean(-1, keepdims=True)
-    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + layer["norm_eps"])
+        x = x - x.mean(axis, keepdims=True)
+    x = x / np.sqrt((x * x).mean(axis, keepdims=True) + layer["norm_eps"])
     return x * weights[name + ".weight"] + weights.get(name + ".bias", 0.0)
 
 
@@ -217,13 +238,11 @@ def _sinusoids(positions, width):
     return np.where(lane % 2 == 0, np.sin(angle), np.cos(angle))
 
 
-def _attend(c, i, x, weights, inputs, out, sight):
+def _attend(c, i, x, weights, inputs, out, sight, how):
     layer, p = c["layers"][i], f"layers.{i}.attn."
-    batch, length = inputs["tokens"].shape
 
     def heads(name, count, width):
-        flat = _linear(x, weights, p + name)
-        return flat.reshape(batch, length, count, width).transpose(0, 2, 1, 3)
+        return how.split(i, _linear(x, weights, p + name), count, width)
     share = c["n_heads"] // c["n_kv_heads"]
     out[p + "q_proj"] = heads("q", c["n_heads"], c["head_dim"])
     out[p + "k_proj"] = heads("k", c["n_kv_heads"], c["head_dim"])
@@ -238,9 +257,8 @@ def _attend(c, i, x, weights, inputs, out, sight):
     w = _softmax(masked, layer["masked_row"])
     out[p + "scores"], out[p + "masked"], out[p + "weights"] = scores, masked, w
     out[p + "heads"] = _mix(w, np.repeat(v, share, 1), _used(layer, seen))
-    out[p + "merged"] = out[p + "heads"].transpose(0, 2, 1, 3).reshape(batch, length,
-                                                                       -1)
-    out[p + "out"] = _linear(out[p + "merged"], weights, p + "o")
+    out[p + "merged"] = how.merge(i, out[p + "heads"])
+    out[p + "out"] = how.project_out(i, out[p + "merged"], weights)
     out[p + "branch"] = layer["residual_scale"] * out[p + "out"]
     return out[p + "branch"]
 
@@ -259,25 +277,26 @@ def _mlp(c, i, x, weights, out):
     return out[p + "branch"]
 
 
-def _block(c, i, x, weights, inputs, out, sight):
+def _block(c, i, x, weights, inputs, out, sight, how):
     layer, p = c["layers"][i], f"layers.{i}."
     pre = c["norm_placement"] == "pre"
 
     def norm(name, value):
-        out[p + name + ".out"] = _norm(c, layer, value, weights, p + name)
+        out[p + name + ".out"] = how.norm(i, c, layer, value, weights, p + name)
         return out[p + name + ".out"]
     out[p + "resid.pre"] = x
     read = norm("norm1", x) if pre else x
-    middle = out[p + "resid.mid"] = x + _attend(c, i, read, weights, inputs, out, sight)
+    branch = _attend(c, i, read, weights, inputs, out, sight, how)
+    middle = out[p + "resid.mid"] = how.add(i, x, branch)
+    middle = middle if pre else norm("norm1", middle)
+    read = norm("norm2", middle) if pre else middle
+    out[p + "resid.post"] = how.add(i, middle, _mlp(c, i, read, weights, out))
     if pre:
-        out[p + "resid.post"] = middle + _mlp(c, i, norm("norm2", middle), weights, out)
         return out[p + "resid.post"]
-    middle = norm("norm1", middle)
-    out[p + "resid.post"] = middle + _mlp(c, i, middle, weights, out)
     return norm("norm2", out[p + "resid.post"])
 
 
-def forward(c, weights, inputs, sight=None):
+def forward(c, weights, inputs, sight=None, how=Steps()):
     """Every point by its name. sight(layer, seen (b, h, q, k)): another mask."""
     out = {"input." + name: value for name, value in inputs.items()}
     x = out["embed.tok"] = weights["embed.tok.weight"][inputs["tokens"]]
@@ -287,9 +306,9 @@ def forward(c, weights, inputs, sight=None):
         out["embed.pos"] = _sinusoids(inputs["positions"], c["d_model"])
     x = out["embed.out"] = x + out.get("embed.pos", 0.0)
     for i in range(c["n_layers"]):
-        x = _block(c, i, x, weights, inputs, out, sight)
+        x = _block(c, i, x, weights, inputs, out, sight, how)
     if c["final_norm"]:
-        x = out["final.norm"] = _norm(c, c["layers"][-1], x, weights, "final_norm")
+        x = out["final.norm"] = _norm(c, c["layers"][-1], x, weights, "final_norm", -1)
     head = "embed.tok.weight" if c["tie_embeddings"] else "head.weight"
     logits = out["logits"] = x @ weights[head].T
     out["loss.token"] = _losses(logits, inputs)
