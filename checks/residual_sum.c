@@ -3,8 +3,8 @@
  * The residual stream adds up: after a sublayer it is what entered plus the branch,
  * element by element, with one rounding and nothing else:
  *   |out - (in + branch)| <= (u_store + 2^-53) |in + branch|
- * (2^-53: this law's own sum, in double). With post-norm placement the MLP's residual
- * is the normalised stream, norm1.out.
+ * (2^-53: this law's own sum, in double). With post-norm placement what enters all but
+ * the first is the normalised stream, norm1.out or norm_cross.out.
  *
  * Where in + branch is not finite itself, or larger than any number of the format,
  * `finite` speaks, not this law.
@@ -29,7 +29,8 @@ typedef struct tally {
 
 typedef struct state {
     const txd_config *claimed;
-    tally *tallies; /* (layers, 2): resid.mid, resid.post */
+    tally *tallies;           /* (layers, SUMS) */
+    txd_point operands[3][3]; /* of each sum: input and branch, ended */
     size_t batches;
     bool lacks_operand;
 } state;
@@ -39,44 +40,52 @@ typedef struct operands {
 
 } operands;
 
+/* The sums of a block, in order. */
+static const txd_point sums[] = {TXD_POINT_RESID_MID, TXD_POINT_RESID_CROSS,
+                                 TXD_POINT_RESID_POST};
+enum { SUMS = sizeof sums / sizeof *sums };
+
+/* SUMS for a point that is none. */
+static size_t place_of(txd_point point)
+{
+    size_t i = 0;
+
+    while (i < SUMS && sums[i] != point)
+        i++;
+    return i;
+}
+
 static txd_point input_of(const txd_config *claimed, txd_point sum)
 {
-    if (sum == TXD_POINT_RESID_MID)
-        return TXD_POINT_RESID_PRE;
-    return claimed->norm_placement == TXD_PLACEMENT_POST ? TXD_POINT_NORM1_OUT
-                                                         : TXD_POINT_RESID_MID;
+    if (sum == TXD_POINT_RESID_POST)
+        return txd_stream_into_mlp(claimed);
+    return txd_stream_into_attention(claimed, sum == TXD_POINT_RESID_CROSS
+                                                  ? TXD_ATTENTION_CROSS
+                                                  : TXD_ATTENTION_SELF);
 }
 
 static txd_point branch_of(txd_point sum)
 {
-    return sum == TXD_POINT_RESID_MID ? TXD_POINT_ATTN_BRANCH : TXD_POINT_MLP_BRANCH;
+    if (sum == TXD_POINT_RESID_POST)
+        return TXD_POINT_MLP_BRANCH;
+    return sum == TXD_POINT_RESID_CROSS ? TXD_POINT_CROSS_BRANCH
+                                        : TXD_POINT_ATTN_BRANCH;
 }
 
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
-    if (site->kind != TXD_SITE_VALUE)
+    if (site->kind != TXD_SITE_VALUE || place_of(site->point) == SUMS)
         return 0;
-    return site->point == TXD_POINT_RESID_MID || site->point == TXD_POINT_RESID_POST
-               ? TXD_ASK_VALUE
-               : 0;
+    return TXD_ASK_VALUE;
 }
 
 static const txd_point *needs(void *self, txd_point point)
 {
-    static const txd_point mid[] = {TXD_POINT_RESID_PRE, TXD_POINT_ATTN_BRANCH,
-                                    TXD_POINT_COUNT};
-    static const txd_point post[] = {TXD_POINT_RESID_MID, TXD_POINT_MLP_BRANCH,
-                                     TXD_POINT_COUNT};
-    static const txd_point post_norm[] = {TXD_POINT_NORM1_OUT, TXD_POINT_MLP_BRANCH,
-                                          TXD_POINT_COUNT};
     const state *s = self;
+    size_t i = place_of(point);
 
-    if (point == TXD_POINT_RESID_MID)
-        return mid;
-    if (point != TXD_POINT_RESID_POST)
-        return NULL;
-    return input_of(s->claimed, point) == TXD_POINT_RESID_MID ? post : post_norm;
+    return i < SUMS ? s->operands[i] : NULL;
 }
 
 /* Where row (batch, token) of the block begins in an operand: a whole value, or the
@@ -195,8 +204,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const tally *t = slot;
-    size_t place =
-        (size_t)block->site->layer * 2 + (block->site->point == TXD_POINT_RESID_POST);
+    size_t place = (size_t)block->site->layer * SUMS + place_of(block->site->point);
 
     s->batches = block->pass->inputs->batch;
     if (t->status == TXD_ERR_MISSING) {
@@ -240,7 +248,7 @@ static void say_cause(txd_finding *finding, const tally *t, const char *in,
 
 static txd_status add_sum(txd_result *result, const state *s, int layer, txd_point sum)
 {
-    const tally *t = &s->tallies[layer * 2 + (sum == TXD_POINT_RESID_POST)];
+    const tally *t = &s->tallies[(size_t)layer * SUMS + place_of(sum)];
     const char *in = txd_point_get(input_of(s->claimed, sum))->name;
     const char *branch = txd_point_get(branch_of(sum))->name;
     txd_law_place at = {t->step, (int64_t)t->batch, -1, (int64_t)t->token, -1};
@@ -276,10 +284,9 @@ static txd_status finish(void *self, txd_result *result)
     const state *s = self;
     uint64_t inherited = 0;
 
-    for (size_t l = 0; l < s->claimed->n_layers; l++) {
-        inherited += s->tallies[2 * l].inherited + s->tallies[2 * l + 1].inherited;
-        TXD_TRY(add_sum(result, s, (int)l, TXD_POINT_RESID_MID));
-        TXD_TRY(add_sum(result, s, (int)l, TXD_POINT_RESID_POST));
+    for (size_t i = 0; i < s->claimed->n_layers * SUMS; i++) {
+        inherited += s->tallies[i].inherited;
+        TXD_TRY(add_sum(result, s, (int)(i / SUMS), sums[i % SUMS]));
     }
     if (inherited > 0)
         snprintf(result->note, sizeof result->note,
@@ -305,12 +312,17 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     state *s = calloc(1, sizeof *s);
 
     if (s)
-        s->tallies = calloc(context->claimed->n_layers * 2, sizeof *s->tallies);
+        s->tallies = calloc(context->claimed->n_layers * SUMS, sizeof *s->tallies);
     if (!s || !s->tallies) {
         free(s);
         return txd_fail(TXD_ERR_MEMORY, "residual_sum: no memory");
     }
     s->claimed = context->claimed;
+    for (size_t i = 0; i < SUMS; i++) {
+        s->operands[i][0] = input_of(s->claimed, sums[i]);
+        s->operands[i][1] = branch_of(sums[i]);
+        s->operands[i][2] = TXD_POINT_COUNT;
+    }
     *tap = (txd_tap){.name = "residual_sum",
                      .self = s,
                      .ask = ask,
@@ -322,12 +334,47 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     return TXD_OK;
 }
 
+#define VALUE(point)                                                                   \
+    {                                                                                  \
+        TXD_POINT_##point, TXD_ASK_VALUE                                               \
+    }
+#define OR                                                                             \
+    {                                                                                  \
+        TXD_POINT_COUNT, 0                                                             \
+    }
+
+/* All sums of a block; those around the MLP and the attention; single ones. */
+static const struct txd_check_need wanted[] = {
+    VALUE(RESID_MID),    VALUE(RESID_PRE),
+    VALUE(ATTN_BRANCH),  VALUE(RESID_CROSS),
+    VALUE(CROSS_BRANCH), VALUE(RESID_POST),
+    VALUE(MLP_BRANCH),   OR,
+    VALUE(RESID_MID),    VALUE(RESID_PRE),
+    VALUE(ATTN_BRANCH),  VALUE(RESID_POST),
+    VALUE(MLP_BRANCH),   OR,
+    VALUE(RESID_MID),    VALUE(RESID_PRE),
+    VALUE(ATTN_BRANCH),  OR,
+    VALUE(RESID_CROSS),  VALUE(RESID_MID),
+    VALUE(CROSS_BRANCH), OR,
+    VALUE(RESID_CROSS),  VALUE(NORM1_OUT),
+    VALUE(CROSS_BRANCH), OR,
+    VALUE(RESID_POST),   VALUE(RESID_CROSS),
+    VALUE(MLP_BRANCH),   OR,
+    VALUE(RESID_POST),   VALUE(NORM_CROSS_OUT),
+    VALUE(MLP_BRANCH),   OR,
+    VALUE(RESID_POST),   VALUE(RESID_MID),
+    VALUE(MLP_BRANCH),   OR,
+    VALUE(RESID_POST),   VALUE(NORM1_OUT),
+    VALUE(MLP_BRANCH),   {TXD_POINT_COUNT, 1},
+};
+
 const txd_check txd_check_residual_sum = {
     .name = "residual_sum",
     .law = "the residual stream after a sublayer is what entered it plus the branch",
     .formula =
         "|resid.mid - (resid.pre + attn.branch)| <= (u_store + 2^-53) |sum|; "
-        "resid.post = resid.mid + mlp.branch (post-norm: norm1.out + mlp.branch)",
+        "resid.post = resid.mid + mlp.branch (post-norm: norm1.out + mlp.branch); with "
+        "cross-attention resid.cross = resid.mid + cross.branch stands between them",
     .causes = "a residual connection that was forgotten (x = sublayer(x)), taken from "
               "the wrong place (the normed input), a branch that is dropped or scaled "
               "twice",
@@ -336,24 +383,7 @@ const txd_check txd_check_residual_sum = {
         "is the one that was kept",
     .unit = "elements",
     .faults = (const char *const[]){"residual_missing", NULL},
-    .needs = (const struct txd_check_need[]){{TXD_POINT_RESID_MID, TXD_ASK_VALUE},
-                                             {TXD_POINT_RESID_PRE, TXD_ASK_VALUE},
-                                             {TXD_POINT_ATTN_BRANCH, TXD_ASK_VALUE},
-                                             {TXD_POINT_RESID_POST, TXD_ASK_VALUE},
-                                             {TXD_POINT_MLP_BRANCH, TXD_ASK_VALUE},
-                                             {TXD_POINT_COUNT, 0},
-                                             {TXD_POINT_RESID_MID, TXD_ASK_VALUE},
-                                             {TXD_POINT_RESID_PRE, TXD_ASK_VALUE},
-                                             {TXD_POINT_ATTN_BRANCH, TXD_ASK_VALUE},
-                                             {TXD_POINT_COUNT, 0},
-                                             {TXD_POINT_RESID_POST, TXD_ASK_VALUE},
-                                             {TXD_POINT_RESID_MID, TXD_ASK_VALUE},
-                                             {TXD_POINT_MLP_BRANCH, TXD_ASK_VALUE},
-                                             {TXD_POINT_COUNT, 0},
-                                             {TXD_POINT_RESID_POST, TXD_ASK_VALUE},
-                                             {TXD_POINT_NORM1_OUT, TXD_ASK_VALUE},
-                                             {TXD_POINT_MLP_BRANCH, TXD_ASK_VALUE},
-                                             {TXD_POINT_COUNT, 1}},
+    .needs = wanted,
     .create = create,
     .finish = finish,
     .destroy = destroy,

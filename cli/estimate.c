@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "cli/encode.h"
 #include "cli/output.h"
 #include "cli/passes.h"
 
@@ -39,12 +40,17 @@ static txd_status pass_bytes(size_t *out, txd_session *session,
                              const txd_options *options)
 {
     const txd_extent extent = {session->batch, session->length, session->memory};
+    size_t encoder = 0;
     txd_passes passes;
     txd_status status =
         txd_passes_init(&passes, session, options, NULL, &(txd_check_select){0});
 
     if (status == TXD_OK)
         status = txd_run_bytes(out, session->model, &passes.run, &extent);
+    if (status == TXD_OK)
+        status = txd_session_encoder_bytes(&encoder, session, options);
+    if (status == TXD_OK)
+        *out += encoder;
     txd_passes_finish(&passes);
     return status;
 }

@@ -39,17 +39,27 @@ static txd_status differs_from_checkpoint(const char *output,
     return status;
 }
 
+/* A file that the configuration names at this path, if it does. */
+static txd_status differs_from_named(const char *output, const txd_session *session,
+                                     const char *setting)
+{
+    const txd_setting *file = txd_setting_find(session->root, setting);
+    const char *path;
+
+    if (!file)
+        return TXD_OK;
+    path = txd_output_beside(session->arena, file->file, file->string);
+    return path ? txd_output_differs(output, path) : TXD_ERR_MEMORY;
+}
+
 txd_status txd_session_spares(const txd_session *session, const char *output)
 {
-    const txd_setting *file = txd_setting_find(session->root, "input.file");
-    const char *last = NULL, *path;
+    const char *last = NULL;
 
     TXD_TRY(txd_output_differs(output, session->path));
     TXD_TRY(differs_from_cfgs(output, session->root, &last));
     if (session->from)
         TXD_TRY(differs_from_checkpoint(output, session));
-    if (!file)
-        return TXD_OK;
-    path = txd_output_beside(session->arena, file->file, file->string);
-    return path ? txd_output_differs(output, path) : TXD_ERR_MEMORY;
+    TXD_TRY(differs_from_named(output, session, "input.file"));
+    return differs_from_named(output, session, "input.memory.file");
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/encode.h"
 #include "cli/interrupt.h"
 #include "cli/memory.h"
 #include "cli/progress.h"
@@ -72,7 +73,7 @@ static txd_status run_step(txd_passes *passes, txd_run *run, txd_arena *arena,
     txd_inputs inputs;
 
     txd_arena_reset(arena);
-    TXD_TRY(txd_input_source_step(&inputs, passes->session->source, arena, step));
+    TXD_TRY(txd_session_inputs(&inputs, passes->session, passes->encoder, arena, step));
     if (passes->recorder)
         TXD_TRY(txd_recorder_step_begin(passes->recorder, &inputs, (int)step));
     TXD_TRY(txd_run_pass(run, &inputs, (int)step));
@@ -95,14 +96,15 @@ static txd_status run_steps(txd_passes *passes, txd_run *run, txd_arena *arena)
     return TXD_OK;
 }
 
-static txd_status check_memory(const txd_passes *passes)
+static txd_status check_memory(const txd_passes *passes, const txd_options *options)
 {
     const txd_session *session = passes->session;
     const txd_extent extent = {session->batch, session->length, session->memory};
-    size_t bytes = 0;
+    size_t bytes = 0, encoder = 0;
 
     TXD_TRY(txd_run_bytes(&bytes, session->model, &passes->run, &extent));
-    return txd_memory_allows((double)bytes, "a pass",
+    TXD_TRY(txd_session_encoder_bytes(&encoder, session, options));
+    return txd_memory_allows((double)bytes + (double)encoder, "a pass",
                              "shorten the input, or record less in full");
 }
 
@@ -117,7 +119,9 @@ txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
     passes->run.progress_self = &progress;
     status = txd_arena_create(&arena);
     if (status == TXD_OK)
-        status = check_memory(passes);
+        status = check_memory(passes, options);
+    if (status == TXD_OK)
+        status = txd_session_encoder(&passes->encoder, passes->session, options);
     if (status == TXD_OK)
         status = txd_run_create(&run, passes->session->model, &passes->run);
     if (status == TXD_OK)
@@ -125,6 +129,8 @@ txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
     txd_progress_end(&progress);
     passes->run.progress_self = NULL;
     txd_run_destroy(run);
+    txd_encoder_destroy(passes->encoder);
+    passes->encoder = NULL;
     txd_arena_destroy(arena);
     if (status != TXD_OK)
         return status;

@@ -15,6 +15,7 @@ typedef struct txd_passes {
     txd_checks *checks;
     txd_recorder *recorder; /* NULL = nothing is recorded; not owned */
     txd_tap **taps;         /* of the recorder and the laws */
+    txd_encoder *encoder;   /* while passes run; NULL = none */
     size_t steps_done;      /* finished, and if recorded, flushed */
     const txd_result *results;
     size_t result_count; /* after txd_passes_run */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of numbers as `input` gives them, before they are cut into batches.
+ * The parts of `input`: rows of numbers, batches of tokens made from them, and the
+ * memory that cross-attention attends to.
  */
 #ifndef TXD_FORMATS_INPUT_INTERNAL_H
 #define TXD_FORMATS_INPUT_INTERNAL_H
 
 #include "base/settings.h"
+#include "model/inputs.h"
 
 struct txd_id_row {
     size_t count;
@@ -26,5 +28,68 @@ txd_status txd_ids_from_list(struct txd_id_rows *out, txd_arena *arena,
  * which the setting stands. */
 txd_status txd_ids_from_file(struct txd_id_rows *out, txd_arena *arena,
                              const txd_setting *file, size_t high);
+
+/* The path of a file named in a cfg: relative to the cfg's folder, or, if it was given
+ * on the command line ("--set"), to the current one. NULL without memory. */
+const char *txd_input_path(txd_arena *arena, const txd_setting *setting);
+
+/* Batches of tokens: input_tokens.c. */
+struct txd_token_source {
+    txd_arena *arena;
+    const txd_config *config;
+    uint64_t seed;
+    const char *stream; /* name of its random numbers */
+    size_t batch;       /* before reading: rows of random tokens, unless it says so */
+    struct txd_id_rows tokens, positions, documents; /* no rows: the default */
+    bool random, pad_left;
+    int32_t pad_id;
+    size_t length, steps; /* length: of a window */
+};
+
+/* Reads a group that stands at `path` ("input"); arena to batch are set. */
+txd_status txd_tokens_read(struct txd_token_source *source, const txd_setting *group,
+                           const char *path);
+
+/* The batch of a step, not yet checked against the configuration. */
+txd_status txd_tokens_step(txd_inputs *out, const struct txd_token_source *source,
+                           txd_arena *arena, size_t step);
+
+/* The memory of every step: input_memory.c. */
+struct txd_memory_source {
+    txd_arena *arena;
+    const txd_config *config;
+    uint64_t seed;
+    size_t batch;                   /* rows of the decoder's batch */
+    size_t length;                  /* rows of memory; 0 = there is none */
+    double std;                     /* of random numbers */
+    txd_tensor values;              /* of a file; data NULL otherwise */
+    int32_t *valid;                 /* (batch, length) */
+    bool encodes;                   /* the memory is what the encoder makes of: */
+    struct txd_token_source tokens; /* these */
+};
+
+/* Reads input.memory of a root; arena to batch are set. ERR_CONFIG where it does not
+ * fit the configuration, or is missing. */
+txd_status txd_memory_read(struct txd_memory_source *source, const txd_setting *root);
+
+/* Gives the batch of a step its memory: zeros where the encoder is to fill it in. */
+txd_status txd_memory_step(txd_inputs *inputs, const struct txd_memory_source *source,
+                           txd_arena *arena, size_t step);
+
+/* Values and validity from the file at `path`. `counted`: the configuration says how
+ * many rows are real, so that the file must not. */
+txd_status txd_memory_from_file(struct txd_memory_source *source, const char *path,
+                                bool counted);
+
+/* A gigabyte as float32; true if a memory of so many rows has not more. */
+#define TXD_MEMORY_ELEMENTS ((size_t)1 << 28)
+bool txd_memory_fits(const struct txd_memory_source *source, size_t length);
+
+/* Makes source->valid, all real. */
+txd_status txd_memory_make_valid(struct txd_memory_source *source);
+
+/* What the encoder reads in a step. */
+txd_status txd_memory_tokens(txd_inputs *out, const struct txd_memory_source *source,
+                             txd_arena *arena, size_t step);
 
 #endif

@@ -53,25 +53,6 @@ static txd_status read_row(struct txd_id_row *out, txd_arena *arena,
     return TXD_OK;
 }
 
-/* The path of a file named in a cfg: relative to the cfg's folder, or, if it was
- * given on the command line ("--set"), to the current one. */
-static const char *resolve(txd_arena *arena, const txd_setting *setting)
-{
-    const char *slash = setting->file ? strrchr(setting->file, '/') : NULL;
-    size_t folder = slash ? (size_t)(slash - setting->file) + 1 : 0;
-    size_t length = strlen(setting->string);
-    char *path;
-
-    if (setting->string[0] == '/' || folder == 0)
-        return setting->string;
-    path = txd_arena_alloc(arena, folder + length + 1, 1);
-    if (!path)
-        return NULL;
-    memcpy(path, setting->file, folder);
-    memcpy(path + folder, setting->string, length + 1);
-    return path;
-}
-
 static txd_status check_array(const txd_trace_info *info, const char *path)
 {
     char shape[128];
@@ -183,7 +164,7 @@ txd_status txd_ids_from_list(struct txd_id_rows *out, txd_arena *arena,
 txd_status txd_ids_from_file(struct txd_id_rows *out, txd_arena *arena,
                              const txd_setting *file, size_t high)
 {
-    const char *path = resolve(arena, file);
+    const char *path = txd_input_path(arena, file);
     struct txd_id_rows rows = {0};
     txd_trace *trace = NULL;
     txd_status status;
@@ -200,4 +181,21 @@ txd_status txd_ids_from_file(struct txd_id_rows *out, txd_arena *arena,
                                txd_setting_place(place, sizeof place, file));
     *out = rows;
     return TXD_OK;
+}
+
+const char *txd_input_path(txd_arena *arena, const txd_setting *setting)
+{
+    const char *slash = setting->file ? strrchr(setting->file, '/') : NULL;
+    size_t folder = slash ? (size_t)(slash - setting->file) + 1 : 0;
+    size_t length = strlen(setting->string);
+    char *path;
+
+    if (setting->string[0] == '/' || folder == 0)
+        return setting->string;
+    path = txd_arena_alloc(arena, folder + length + 1, 1);
+    if (!path)
+        return NULL;
+    memcpy(path, setting->file, folder);
+    memcpy(path + folder, setting->string, length + 1);
+    return path;
 }

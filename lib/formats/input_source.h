@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The `input` group of model.cfg as batches: token ids inline, from a .npy file, or
- * random; padded; one window per step.
+ * random; padded; one window per step. Beside them the memory of cross-attention: from
+ * a file, random, or what an encoder makes of token ids.
  */
 #ifndef TXD_FORMATS_INPUT_SOURCE_H
 #define TXD_FORMATS_INPUT_SOURCE_H
@@ -21,7 +22,8 @@ typedef struct txd_input_source txd_input_source;
  * steps > 1 the row divided by steps), steps, documents and positions (shaped like
  * tokens; default: one document; counted over valid tokens of the window). Without
  * steps, a length gives as many steps as the longest row has windows; with steps, what
- * is left after them is not used. Every step's batch is checked at creation. */
+ * is left after them is not used. Every step's batch is checked at creation.
+ * input.memory: the same in every step, unless it is random; see docs/model.cfg.md. */
 extern const txd_key txd_input_keys[];
 
 /* Reads the group. Exactly one of tokens, file, random is needed: ERR_CONFIG otherwise.
@@ -36,9 +38,17 @@ size_t txd_input_source_steps(const txd_input_source *source);
 void txd_input_source_shape(size_t *batch, size_t *length,
                             const txd_input_source *source);
 
-/* The batch of a step, checked against the configuration, in `arena`. */
+/* Most rows of memory over all steps; 0 without cross-attention. */
+size_t txd_input_source_memory(const txd_input_source *source);
+
+/* The batch of a step, checked against the configuration, in `arena`. What an encoder
+ * makes is still zero: txd_encoder_pass (model/encoder.h) fills it in. */
 txd_status txd_input_source_step(txd_inputs *out, const txd_input_source *source,
                                  txd_arena *arena, size_t step);
+
+/* The tokens that the encoder reads in a step; ERR_MISSING without one. */
+txd_status txd_input_source_encoder(txd_inputs *out, const txd_input_source *source,
+                                    txd_arena *arena, size_t step);
 
 #ifdef __cplusplus
 }

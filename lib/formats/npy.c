@@ -183,7 +183,7 @@ static txd_status find_dtype(txd_dtype *out, const cursor *c, const char *descr)
         txd_dtype dtype;
     } known[] = {
         {"<f8", TXD_F64}, {"<f4", TXD_F32}, {"<f2", TXD_F16}, {"<i8", TXD_I64},
-        {"<i4", TXD_I32}, {"|u1", TXD_U8},  {"<u1", TXD_U8},
+        {"<i4", TXD_I32}, {"|u1", TXD_U8},  {"<u1", TXD_U8},  {"|b1", TXD_U8},
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -193,31 +193,32 @@ static txd_status find_dtype(txd_dtype *out, const cursor *c, const char *descr)
         }
     }
     return txd_fail(TXD_ERR_UNSUPPORTED,
-                    "%s: dtype \"%s\"; <f8, <f4, <f2, <i8, <i4 and |u1 are read: "
+                    "%s: dtype \"%s\"; <f8, <f4, <f2, <i8, <i4, |u1 and |b1 are read: "
                     "convert with numpy's astype",
                     c->name, descr);
 }
 
-static txd_status check_data(const array *a, const cursor *c, size_t count)
+static txd_status check_data(const cursor *c, const txd_trace_info *info, size_t offset,
+                             size_t count)
 {
-    size_t elements = 0, needed = 0, offset = (size_t)(a->data - c->file);
+    size_t elements = 0, needed = 0;
     char shape[200];
 
-    if (txd_shape_count(&elements, a->info.dims, a->info.rank) != TXD_OK ||
-        txd_size_mul(&needed, elements, txd_dtype_bytes(a->info.dtype)) != TXD_OK)
+    if (txd_shape_count(&elements, info->dims, info->rank) != TXD_OK ||
+        txd_size_mul(&needed, elements, txd_dtype_bytes(info->dtype)) != TXD_OK)
         needed = SIZE_MAX;
     if (needed == count - offset)
         return TXD_OK;
-    return txd_fail(TXD_ERR_FORMAT,
-                    "%s: byte offset %zu: %s of %s needs %zu bytes, found %zu%s",
-                    c->name, offset,
-                    txd_shape_text(shape, sizeof shape, a->info.dims, a->info.rank),
-                    txd_dtype_name(a->info.dtype), needed, count - offset,
-                    needed > count - offset ? "; is the file truncated?" : "");
+    return txd_fail(
+        TXD_ERR_FORMAT, "%s: byte offset %zu: %s of %s needs %zu bytes, found %zu%s",
+        c->name, offset, txd_shape_text(shape, sizeof shape, info->dims, info->rank),
+        txd_dtype_name(info->dtype), needed, count - offset,
+        needed > count - offset ? "; is the file truncated?" : "");
 }
 
 /* The bounds of the header text. */
-static txd_status find_header(cursor *c, const unsigned char *bytes, size_t count)
+static txd_status find_header(cursor *c, const unsigned char *bytes, size_t available,
+                              size_t count)
 {
     static const unsigned char magic[MAGIC_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     size_t width, length = 0, start;
@@ -239,28 +240,43 @@ static txd_status find_header(cursor *c, const unsigned char *bytes, size_t coun
                         "%s: byte offset 8: a header of %zu bytes in a file of %zu: is "
                         "it truncated?",
                         c->name, length, count);
+    if (length > available - start)
+        return txd_fail(TXD_ERR_UNSUPPORTED,
+                        "%s: byte offset 8: a header of %zu bytes; up to %zu are read",
+                        c->name, length, available - start);
     c->at = bytes + start;
     c->end = c->at + length;
     return TXD_OK;
 }
 
-static txd_status read_array(array *a, const void *bytes, size_t count)
+txd_status txd_npy_head(txd_trace_info *out, size_t *data, const char *name,
+                        const void *bytes, size_t available, size_t count)
 {
-    cursor c = {.name = a->name, .file = bytes};
+    cursor c = {.name = name, .file = bytes};
+    txd_trace_info info = {.name = "array", .axes = ""};
     header h = {.rank = 0};
 
-    TXD_TRY(find_header(&c, bytes, count));
+    TXD_TRY(find_header(&c, bytes, available, count));
     TXD_TRY(parse_dict(&h, &c));
-    TXD_TRY(find_dtype(&a->info.dtype, &c, h.descr));
+    TXD_TRY(find_dtype(&info.dtype, &c, h.descr));
     if (h.fortran && h.rank > 1)
         return txd_fail(TXD_ERR_UNSUPPORTED,
                         "%s: Fortran order; save numpy.ascontiguousarray(x)", c.name);
-    a->info.name = "array";
-    a->info.axes = "";
-    a->info.rank = h.rank;
-    memcpy(a->info.dims, h.dims, sizeof h.dims);
-    a->data = c.end;
-    return check_data(a, &c, count);
+    info.rank = h.rank;
+    memcpy(info.dims, h.dims, sizeof h.dims);
+    TXD_TRY(check_data(&c, &info, (size_t)(c.end - c.file), count));
+    *data = (size_t)(c.end - c.file);
+    *out = info;
+    return TXD_OK;
+}
+
+static txd_status read_array(array *a, const void *bytes, size_t count)
+{
+    size_t data;
+
+    TXD_TRY(txd_npy_head(&a->info, &data, a->name, bytes, count, count));
+    a->data = (const unsigned char *)bytes + data;
+    return TXD_OK;
 }
 
 static void array_destroy(void *self)

@@ -53,7 +53,7 @@ static txd_status lay_out(struct binder *binder)
 {
     struct txd_model *model = binder->model;
 
-    model->param_count = txd_params_count(binder->params);
+    model->param_count = txd_params_bound(binder->params);
     model->params =
         txd_arena_alloc(model->arena, model->param_count, sizeof *model->params);
     if (model->params == NULL)

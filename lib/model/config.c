@@ -239,6 +239,35 @@ static txd_status read_differences(txd_config *c, const txd_setting *root)
     return TXD_OK;
 }
 
+/* The encoder follows from what the decoder's first block is, so that a configuration
+ * that is printed and read again has the same one. */
+static txd_status make_encoder(txd_config *c, txd_arena *arena)
+{
+    txd_config *encoder;
+
+    if (c->encoder_layers == 0)
+        return TXD_OK;
+    encoder = txd_arena_alloc(arena, 1, sizeof *encoder);
+    if (!encoder)
+        return TXD_ERR_MEMORY;
+    *encoder = *c;
+    encoder->n_layers = c->encoder_layers;
+    encoder->encoder_layers = 0;
+    encoder->cross = false;
+    encoder->is_encoder = true;
+    encoder->layers =
+        txd_arena_alloc(arena, encoder->n_layers, sizeof *encoder->layers);
+    if (!encoder->layers)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < encoder->n_layers; i++) {
+        encoder->layers[i] = c->layers[0];
+        encoder->layers[i].causal = false;
+        encoder->layers[i].window = 0;
+    }
+    c->encoder = encoder;
+    return TXD_OK;
+}
+
 txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting *root,
                            const txd_config *defaults)
 {
@@ -254,9 +283,16 @@ txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting 
     TXD_TRY(read_fields(&c, txd_config_fields, root));
     TXD_TRY(fail_in(follow_heads(&c, &r), root, "model"));
     TXD_TRY(follow_conventions(&c, &r));
+    if (defaults && (c.cross || c.encoder_layers > 0))
+        return fail_in(txd_fail(TXD_ERR_CONFIG,
+                                "checkpoints have no parameters for cross-attention "
+                                "and encoders; remove cross and encoder_layers, or "
+                                "draw the weights of a preset"),
+                       root, c.cross ? "model.cross" : "model.encoder_layers");
     TXD_TRY(read_layers(&c, arena, &r));
     TXD_TRY(read_differences(&c, root));
     TXD_TRY(fail_in(txd_config_check(&c), root, "model"));
+    TXD_TRY(make_encoder(&c, arena));
     *out = c;
     return TXD_OK;
 }

@@ -85,9 +85,13 @@ typedef struct txd_config {
     bool tie_embeddings;
     bool cross;            /* every block also attends to a memory */
     size_t encoder_layers; /* blocks of the encoder that makes it; 0 = none */
+    bool is_encoder;       /* ends with what an output head would read */
     txd_evaluate_hidden evaluate_hidden;
     double loss_scale;        /* of the loss's gradient on its way back */
     txd_layer_config *layers; /* n_layers, in the arena the config was made in */
+    /* The encoder: blocks as the decoder's layer 0, without causal mask, window and
+     * cross-attention. NULL without encoder_layers. */
+    struct txd_config *encoder;
 } txd_config;
 
 /* The keys of `model`, `mask` and `precision` (base/settings.h), ended by NULL path. */

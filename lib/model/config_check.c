@@ -75,6 +75,12 @@ txd_status txd_config_check(const txd_config *config)
         return txd_fail(TXD_ERR_CONFIG,
                         "max_seq_len is missing; learned positions need it: it is the "
                         "number of rows of their table");
+    if (config->encoder_layers > 0 && !config->cross)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "encoder_layers is %zu, but nothing attends to what the "
+                        "encoder makes; set cross = true, or, for an encoder alone, "
+                        "mask.causal = false without encoder_layers",
+                        config->encoder_layers);
     if (!config->layers)
         return txd_fail(TXD_ERR_CONFIG, "the layers are missing");
     for (size_t i = 0; i < config->n_layers; i++) {

@@ -85,7 +85,11 @@ txd_status txd_config_copy(txd_config *out, txd_arena *arena, const txd_config *
         memcpy(layers, from->layers, from->n_layers * sizeof *layers);
     *out = *from;
     out->layers = layers;
-    return TXD_OK;
+    if (!from->encoder)
+        return TXD_OK;
+    out->encoder = txd_arena_alloc(arena, 1, sizeof *out->encoder);
+    return out->encoder ? txd_config_copy(out->encoder, arena, from->encoder)
+                        : TXD_ERR_MEMORY;
 }
 
 txd_status txd_config_put(txd_arena *arena, txd_setting *root, const txd_config *config)

@@ -344,6 +344,8 @@ txd_status txd_decoder_forward(txd_run *run)
         TXD_TRY(normalise(run, -1, &norm, TXD_POINT_FINAL_NORM));
         run->stream_end = TXD_POINT_FINAL_NORM;
     }
+    if (c->is_encoder)
+        return TXD_OK;
     TXD_TRY(logits(run));
     run->loss = mean_loss(run);
     return TXD_OK;

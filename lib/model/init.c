@@ -74,11 +74,14 @@ static void draw_fused(const txd_param *param, const txd_config *config,
 
     for (int i = 0; i < 3; i++) {
         int rank = txd_param_dims(dims, config, ids[i]);
-        char name[64];
+        char name[80];
         struct txd_init_rows rows = {.begin = begin, .count = dims[0]};
+        bool encoder = param->encoder_layer >= 0;
 
         rows.width = rank == 2 ? dims[1] : 1;
-        rows.name = txd_param_name(name, sizeof name, ids[i], param->layer);
+        rows.name =
+            txd_param_name_in(name, sizeof name, encoder ? config->encoder : config,
+                              ids[i], encoder ? param->encoder_layer : param->layer);
         draw_rows(&param->value, &rows, rule, seed);
         begin += dims[0];
     }

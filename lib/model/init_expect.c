@@ -72,13 +72,30 @@ static void expect(txd_params_draw *out, const txd_config *config,
 static bool describe(txd_param *out, char *name, size_t bytes, const txd_config *config,
                      int id, int layer)
 {
-    *out = (txd_param){.id = (txd_param_id)id, .layer = layer};
+    *out = (txd_param){.id = (txd_param_id)id, .layer = layer, .encoder_layer = -1};
     if (!txd_param_exists(config, out->id) ||
         txd_param_per_layer(out->id) != (layer >= 0))
         return false;
-    out->name = txd_param_name(name, bytes, out->id, layer);
+    out->name = txd_param_name_in(name, bytes, config, out->id, layer);
     out->value.rank = txd_param_dims(out->value.dims, config, out->id);
     return true;
+}
+
+/* Whether a rule matches a matrix decides about the vectors that it matches. */
+static void match_all(struct txd_init_rule *rules, size_t count,
+                      const txd_config *config)
+{
+    txd_param param;
+    char name[80];
+
+    for (int layer = -1; layer < (int)config->n_layers; layer++)
+        for (int id = 0; id < TXD_PARAM_COUNT; id++)
+            for (size_t i = 0;
+                 i < count && describe(&param, name, sizeof name, config, id, layer);
+                 i++)
+                txd_init_rule_match(&rules[i], &param);
+    if (config->encoder)
+        match_all(rules, count, config->encoder);
 }
 
 static txd_status expect_all(txd_params_draw *out, txd_arena *arena,
@@ -87,16 +104,11 @@ static txd_status expect_all(txd_params_draw *out, txd_arena *arena,
     int layers = (int)config->n_layers;
     struct txd_init_rule *rules;
     txd_param param;
-    char name[64];
+    char name[80];
     size_t count;
 
     TXD_TRY(txd_init_rules_read(&rules, &count, arena, weights));
-    for (int layer = -1; layer < layers; layer++)
-        for (int id = 0; id < TXD_PARAM_COUNT; id++)
-            for (size_t i = 0;
-                 i < count && describe(&param, name, sizeof name, config, id, layer);
-                 i++)
-                txd_init_rule_match(&rules[i], &param);
+    match_all(rules, count, config);
     for (int layer = -1; layer < layers; layer++)
         for (int id = 0; id < TXD_PARAM_COUNT; id++) {
             const struct txd_init_rule *rule;

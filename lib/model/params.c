@@ -17,6 +17,8 @@ struct txd_params {
     /* 1 + place in the list by (layer, id), 0 = none; what is not per layer stands in
      * the first row. */
     size_t *index;
+    size_t bound; /* those of one model, at the front; the rest is the encoder's */
+    struct txd_params *encoder; /* the embeddings and the rest, or NULL */
 };
 
 static const struct {
@@ -61,7 +63,7 @@ static txd_status add(txd_params *params, const txd_config *config, txd_param_id
 {
     txd_param *param = &params->list[params->count];
     size_t dims[TXD_MAX_RANK], count;
-    char name[64];
+    char name[80];
     int rank;
     void *data;
 
@@ -70,8 +72,8 @@ static txd_status add(txd_params *params, const txd_config *config, txd_param_id
     rank = txd_param_dims(dims, config, id);
     TXD_TRY(txd_shape_count(&count, dims, rank));
     data = txd_arena_alloc(params->arena, count, txd_dtype_bytes(dtype));
-    txd_param_name(name, sizeof name, id, layer);
-    *param = (txd_param){.id = id, .layer = layer};
+    txd_param_name_in(name, sizeof name, config, id, layer);
+    *param = (txd_param){.id = id, .layer = layer, .encoder_layer = -1};
     param->name = txd_arena_string(params->arena, name);
     if (!data || !param->name)
         return txd_fail_prefix(TXD_ERR_MEMORY, "%s", name);
@@ -82,14 +84,21 @@ static txd_status add(txd_params *params, const txd_config *config, txd_param_id
     return TXD_OK;
 }
 
-/* The ids of params.def in order, those per layer as one run of layers. */
-static txd_status add_all(txd_params *params, const txd_config *config, txd_dtype dtype)
+static int first_of_layers(void)
 {
-    int id = 0, first;
+    int id = 0;
 
-    for (; !table[id].per_layer; id++)
-        TXD_TRY(add(params, config, (txd_param_id)id, -1, dtype));
-    first = id;
+    while (!table[id].per_layer)
+        id++;
+    return id;
+}
+
+/* The ids of params.def from the layers on, those per layer as one run of layers. */
+static txd_status add_stack(txd_params *params, const txd_config *config,
+                            txd_dtype dtype)
+{
+    int first = first_of_layers(), id = first;
+
     for (size_t layer = 0; layer < config->n_layers; layer++)
         for (id = first; table[id].per_layer; id++)
             TXD_TRY(add(params, config, (txd_param_id)id, (int)layer, dtype));
@@ -98,17 +107,58 @@ static txd_status add_all(txd_params *params, const txd_config *config, txd_dtyp
     return TXD_OK;
 }
 
+static txd_status make_lists(txd_params *params, const txd_config *config)
+{
+    size_t layers = config->n_layers + config->encoder_layers;
+
+    params->n_layers = config->n_layers;
+    params->list =
+        txd_arena_alloc(params->arena, layers * TXD_PARAM_COUNT, sizeof *params->list);
+    params->index = txd_arena_alloc(params->arena, config->n_layers * TXD_PARAM_COUNT,
+                                    sizeof *params->index);
+    return params->list && params->index ? TXD_OK : TXD_ERR_MEMORY;
+}
+
+/* The encoder's list begins with the decoder's embeddings; the rest of it also ends
+ * the list of the whole model, where no entry is of a layer of the decoder. */
+static txd_status add_encoder(txd_params *params, const txd_config *config,
+                              txd_dtype dtype)
+{
+    txd_params *encoder = txd_arena_alloc(params->arena, 1, sizeof *encoder);
+    size_t shared;
+
+    if (!encoder)
+        return TXD_ERR_MEMORY;
+    params->encoder = encoder;
+    encoder->arena = params->arena;
+    TXD_TRY(make_lists(encoder, config));
+    for (int id = 0; id < first_of_layers(); id++)
+        if (params->index[id] > 0) {
+            encoder->list[encoder->count++] = params->list[params->index[id] - 1];
+            encoder->index[id] = encoder->count;
+        }
+    shared = encoder->count;
+    TXD_TRY(add_stack(encoder, config, dtype));
+    encoder->bound = encoder->count;
+    for (size_t i = shared; i < encoder->count; i++) {
+        txd_param *param = &params->list[params->count++];
+
+        *param = encoder->list[i];
+        param->encoder_layer = param->layer;
+        param->layer = -1;
+    }
+    return TXD_OK;
+}
+
 static txd_status fill(txd_params *params, const txd_config *config, txd_dtype dtype)
 {
-    size_t most = config->n_layers * TXD_PARAM_COUNT;
-
     TXD_TRY(txd_arena_create(&params->arena));
-    params->n_layers = config->n_layers;
-    params->list = txd_arena_alloc(params->arena, most, sizeof *params->list);
-    params->index = txd_arena_alloc(params->arena, most, sizeof *params->index);
-    if (!params->list || !params->index)
-        return TXD_ERR_MEMORY;
-    return add_all(params, config, dtype);
+    TXD_TRY(make_lists(params, config));
+    for (int id = 0; id < first_of_layers(); id++)
+        TXD_TRY(add(params, config, (txd_param_id)id, -1, dtype));
+    TXD_TRY(add_stack(params, config, dtype));
+    params->bound = params->count;
+    return config->encoder ? add_encoder(params, config->encoder, dtype) : TXD_OK;
 }
 
 bool txd_param_exists(const txd_config *config, txd_param_id id)
@@ -157,7 +207,7 @@ double txd_params_bytes(const txd_config *config, txd_dtype dtype)
             bytes *= (double)dims[axis];
         total += table[id].per_layer ? bytes * (double)config->n_layers : bytes;
     }
-    return total;
+    return config->encoder ? total + txd_params_bytes(config->encoder, dtype) : total;
 }
 
 char *txd_param_name(char *text, size_t bytes, txd_param_id id, int layer)
@@ -166,6 +216,16 @@ char *txd_param_name(char *text, size_t bytes, txd_param_id id, int layer)
         snprintf(text, bytes, "layers.%d.%s", layer, table[id].name);
     else
         snprintf(text, bytes, "%s", table[id].name);
+    return text;
+}
+
+char *txd_param_name_in(char *text, size_t bytes, const txd_config *config,
+                        txd_param_id id, int layer)
+{
+    char name[64];
+
+    snprintf(text, bytes, "%s%s", config->is_encoder ? "encoder." : "",
+             txd_param_name(name, sizeof name, id, layer));
     return text;
 }
 
@@ -213,6 +273,16 @@ txd_param *txd_params_get(txd_params *params, txd_param_id id, int layer)
         return NULL;
     place = params->index[row * TXD_PARAM_COUNT + id];
     return place == 0 ? NULL : &params->list[place - 1];
+}
+
+size_t txd_params_bound(const txd_params *params)
+{
+    return params->bound;
+}
+
+txd_params *txd_params_of_encoder(txd_params *params)
+{
+    return params->encoder;
 }
 
 txd_param *txd_params_find(txd_params *params, const char *name)

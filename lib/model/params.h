@@ -24,8 +24,9 @@ typedef enum txd_param_id {
 typedef struct txd_param {
     const char *name; /* "layers.0.attn.q.weight" */
     txd_param_id id;
-    int layer;        /* -1 if not per layer */
-    txd_tensor value; /* TXD_F64 or TXD_F32 master copy */
+    int layer;         /* -1 if not per layer, or of the encoder */
+    int encoder_layer; /* of the encoder; -1 otherwise */
+    txd_tensor value;  /* TXD_F64 or TXD_F32 master copy */
 } txd_param;
 
 typedef struct txd_params txd_params;
@@ -38,6 +39,10 @@ int txd_param_dims(size_t dims[TXD_MAX_RANK], const txd_config *config,
                    txd_param_id id);
 /* "layers.0.attn.q.weight"; `layer` is ignored where there is none. Returns `text`. */
 char *txd_param_name(char *text, size_t bytes, txd_param_id id, int layer);
+
+/* The same in a configuration: "encoder.layers.0.attn.q.weight" in an encoder. */
+char *txd_param_name_in(char *text, size_t bytes, const txd_config *config,
+                        txd_param_id id, int layer);
 
 /* Bytes that all parameters take as `dtype`; a real number, for there is no limit. */
 double txd_params_bytes(const txd_config *config, txd_dtype dtype);
@@ -52,6 +57,11 @@ size_t txd_params_count(const txd_params *params);
 txd_param *txd_params_at(txd_params *params, size_t i);
 /* By id and layer, or by name; NULL if this model has none such. */
 txd_param *txd_params_get(txd_params *params, txd_param_id id, int layer);
+/* How many at the front are the decoder's: those of an encoder come after them. */
+size_t txd_params_bound(const txd_params *params);
+/* The parameters of the encoder by its own layers, and the embeddings, which are the
+ * decoder's: the same values. NULL without an encoder. Owned by `params`. */
+txd_params *txd_params_of_encoder(txd_params *params);
 txd_param *txd_params_find(txd_params *params, const char *name);
 
 /* The keys of `weights`. */

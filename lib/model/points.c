@@ -300,6 +300,10 @@ bool txd_point_exists(const txd_config *config, txd_point point)
     case TXD_POINT_NORM_CROSS_OUT:
     case TXD_POINT_RESID_CROSS:
         return config->cross;
+    case TXD_POINT_INPUT_LABELS:
+    case TXD_POINT_LOGITS:
+    case TXD_POINT_LOSS_TOKEN:
+        return !config->is_encoder;
     case TXD_POINT_EMBED_POS:
         return config->positions == TXD_POSITIONS_LEARNED ||
                config->positions == TXD_POSITIONS_SINUSOIDAL;

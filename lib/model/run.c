@@ -228,19 +228,21 @@ txd_status txd_run_store(txd_run *run, void *values, size_t count)
                                              : backend->ops.scale(&run->ctx, &same);
 }
 
-static void take_memory(txd_run *run, const txd_inputs *inputs)
+static txd_status take_memory(txd_run *run, const txd_inputs *inputs)
 {
     size_t rows = inputs->batch * inputs->memory_length;
+    size_t count = txd_tensor_count(&inputs->memory);
+    void *own = run->own[TXD_POINT_INPUT_MEMORY];
 
-    txd_convert(run->own[TXD_POINT_INPUT_MEMORY], run->model->backend->dtype,
-                inputs->memory.data, inputs->memory.dtype,
-                txd_tensor_count(&inputs->memory));
+    txd_convert(own, run->model->backend->dtype, inputs->memory.data,
+                inputs->memory.dtype, count);
     memcpy(run->actual.memory_valid, inputs->memory_valid, rows * sizeof(int32_t));
     for (size_t i = 0; i < rows; i++)
         run->padded_memory[i] = !inputs->memory_valid[i];
+    return txd_run_store(run, own, count);
 }
 
-static void take_inputs(txd_run *run, const txd_inputs *inputs)
+static txd_status take_inputs(txd_run *run, const txd_inputs *inputs)
 {
     size_t count = inputs->batch * inputs->length;
 
@@ -255,8 +257,7 @@ static void take_inputs(txd_run *run, const txd_inputs *inputs)
         run->padded[i] = !inputs->valid[i];
         run->targets[i] = next ? inputs->tokens[i + 1] : -1;
     }
-    if (run->model->config->cross)
-        take_memory(run, inputs);
+    return run->model->config->cross ? take_memory(run, inputs) : TXD_OK;
 }
 
 txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
@@ -267,7 +268,7 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
     TXD_TRY(txd_run_shape(run, &extent));
     run->pass.inputs = inputs;
     run->pass.step = step;
-    take_inputs(run, inputs);
+    TXD_TRY(take_inputs(run, inputs));
     if (!run->parameters_offered) {
         run->parameters_offered = true;
         TXD_TRY(txd_taps_parameters(run));
@@ -297,6 +298,14 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
         *out = bytes + formed + txd_arena_peak(run->arena);
     txd_run_destroy(run);
     return status;
+}
+
+txd_tensor txd_run_output(const txd_run *run)
+{
+    const size_t dims[3] = {run->batch, run->length, run->model->config->d_model};
+
+    return txd_tensor_make(run->model->backend->dtype, run->value[run->stream_end], 3,
+                           dims);
 }
 
 double txd_run_loss(const txd_run *run)

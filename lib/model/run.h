@@ -55,6 +55,10 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
 /* Mean next-token cross-entropy of the last pass; NaN if there was no pair. */
 double txd_run_loss(const txd_run *run);
 
+/* What the output head reads in the last pass, and what an encoder makes: (b, t,
+ * d_model) in the backend's dtype; owned by the run, valid until its next pass. */
+txd_tensor txd_run_output(const txd_run *run);
+
 /* L2 norm over all parameters of the last pass's gradient, of the loss as it is
  * (without loss scale); NaN without a backward half. */
 double txd_run_gradient_norm(const txd_run *run);

@@ -211,7 +211,9 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     carve_attention(run, carver);
     run->parts = carve(carver, chunks_needed(run), sizeof *run->parts);
     run->slot = carve(carver, 1, run->slot_offset[run->tap_count]);
-    run->logits = carve(carver, run->logit_rows * vocab, bytes);
+    run->logits = NULL;
+    if (!run->model->config->is_encoder)
+        run->logits = carve(carver, run->logit_rows * vocab, bytes);
     if (run->options.backward)
         carve_backward(run, carver);
 }

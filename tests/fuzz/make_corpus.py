@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Writes the binary seeds of the fuzz targets: corpus/safetensors, corpus/npy and
-corpus/checkpoint."""
+"""Writes the binary seeds of the fuzz targets: corpus/safetensors, corpus/npy,
+corpus/npz and corpus/checkpoint."""
+import io
 import json
 import os
 import struct
+import zipfile
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 
@@ -58,10 +60,12 @@ def array(text, data=b"", version=1, length=None):
             struct.pack("<H" if version == 1 else "<I", count) + text + data)
 
 
+def head(descr, shape, order=b"False"):
+    return (b"{'descr': '" + descr + b"', 'fortran_order': " + order +
+            b", 'shape': " + shape + b", }\n")
+
+
 def npy():
-    def head(descr, shape, order=b"False"):
-        return (b"{'descr': '" + descr + b"', 'fortran_order': " + order +
-                b", 'shape': " + shape + b", }\n")
     put("npy", "f4", array(head(b"<f4", b"(2, 3)"), bytes(24)))
     put("npy", "scalar_v2", array(head(b"<f8", b"()"), bytes(8), 2))
     put("npy", "u1_v3", array(head(b"|u1", b"(2,)"), bytes(2), 3))
@@ -75,6 +79,55 @@ def npy():
     put("npy", "overflow", array(head(b"<f4", b"(4294967296, 4294967296)")))
     put("npy", "long_header", array(head(b"<f4", b"(1,)"), bytes(4), 2, 1 << 31))
     put("npy", "empty", b"")
+
+
+def zipped(members, method=zipfile.ZIP_STORED):
+    """An archive of (name, bytes), without a time in it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as file:
+        for name, data in members:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = method
+            file.writestr(info, data)
+    return bytearray(out.getvalue())
+
+
+def patched(data, signature, offset, value):
+    """With a 32-bit field of the first record of this signature replaced."""
+    at = data.find(signature) + offset
+    return data[:at] + struct.pack("<I", value) + data[at + 4:]
+
+
+def npz():
+    memory = array(head(b"<f4", b"(2, 3)"), bytes(range(24)))
+    valid = array(head(b"|b1", b"(2,)"), b"\1\0")
+    pair = [("memory.npy", memory), ("valid.npy", valid)]
+    central, end = b"PK\1\2", b"PK\5\6"
+    good, packed = zipped(pair), zipped(pair, zipfile.ZIP_DEFLATED)
+    zeros = array(head(b"<f8", b"(4000,)"), bytes(32000))
+    put("npz", "stored", good)
+    put("npz", "deflated", packed)
+    put("npz", "no_members", zipped([]))
+    put("npz", "other_members", zipped(
+        [("a.txt", b"a"), (".npy", b""), ("b.npy", b"")]))
+    put("npz", "twice", zipped(pair + [("memor2.npy", memory)]).replace(
+        b"memor2", b"memory"))
+    put("npz", "strings", zipped([("s.npy", array(head(b"<U4", b"(1,)"), bytes(16)))]))
+    put("npz", "f2", zipped([("h.npy", array(head(b"<f2", b"(2, 1)"), bytes(4)))]))
+    put("npz", "zeros", zipped([("z.npy", zeros)], zipfile.ZIP_DEFLATED))
+    put("npz", "bzip2", zipped(pair, zipfile.ZIP_BZIP2))
+    put("npz", "claims_2_31", patched(packed, central, 24, 1 << 31))
+    put("npz", "claims_less", patched(packed, central, 24, 90))
+    put("npz", "claims_more", patched(packed, central, 24, 400))
+    put("npz", "wrong_sum", patched(good, central, 16, 1))
+    put("npz", "far_directory", patched(good, end, 16, 1 << 30))
+    put("npz", "large_directory", patched(good, end, 12, 1 << 30))
+    put("npz", "far_member", patched(good, central, 42, 1 << 30))
+    put("npz", "truncated", good[:len(good) // 2])
+    put("npz", "bad_header", zipped([("memory.npy", memory[:20])]))
+    put("npz", "long_header", zipped(
+        [("memory.npy", array(b" " * 80000, b"", 2))], zipfile.ZIP_DEFLATED))
+    put("npz", "empty", b"")
 
 
 LLAMA = {"model_type": "llama", "vocab_size": 3, "hidden_size": 2,
@@ -150,4 +203,5 @@ def checkpoint():
 if __name__ == "__main__":
     safetensors()
     npy()
+    npz()
     checkpoint()

@@ -27,6 +27,7 @@ FOREIGN = {
     r"hdf5(_hl)?\.h|H5\w*\.h": ["lib/formats/h5*"],
     r"libconfig\.h": ["lib/formats/cfg.c"],
     r"jansson\.h": ["lib/formats/json*.c"],
+    r"zip(conf)?\.h": ["lib/formats/npz.c"],
     r"cblas\.h|openblas\w*\.h|f77blas\.h": ["lib/ops/*.c"],
     r"omp\.h": ["lib/*.c", "probes/*.c"],
     r"spawn\.h": ["viz/gnuplot.c"],

@@ -86,6 +86,7 @@ PLANTED = {
         ("hdf5 elsewhere", "probes/a.c", include("<hdf5.h>"), True),
         ("libconfig elsewhere", "cli/a.c", include("<libconfig.h>"), True),
         ("jansson elsewhere", "lib/formats/a.c", include("<jansson.h>"), True),
+        ("libzip elsewhere", "lib/formats/npy.c", include("<zip.h>"), True),
         ("cblas elsewhere", "lib/model/a.c", include("<cblas.h>"), True),
         ("spawn elsewhere", "cli/a.c", include("<spawn.h>"), True),
         ("printf", "lib/base/a.c", code('printf("x");'), True),

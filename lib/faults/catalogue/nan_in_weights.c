@@ -16,7 +16,8 @@ static txd_status edit(const void *self, txd_params *params)
         bool query =
             param->id == TXD_PARAM_Q_WEIGHT || param->id == TXD_PARAM_QKV_WEIGHT;
 
-        if (!query || !txd_range_has(&use->layers, (size_t)param->layer))
+        if (!query || param->layer < 0 || /* of an encoder */
+            !txd_range_has(&use->layers, (size_t)param->layer))
             continue;
         if (param->value.dtype == TXD_F64)
             *(double *)param->value.data = NAN;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The encoder of an encoder-decoder: a model and a run of its own, whose output is the
+ * memory that the decoder's cross-attention reads. It runs as it is claimed: faults and
+ * taps are the decoder's.
+ */
+#ifndef TXD_MODEL_ENCODER_H
+#define TXD_MODEL_ENCODER_H
+
+#include "model/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct txd_encoder txd_encoder;
+
+/* Binds the encoder of a configuration (config->encoder, which must outlive it) from
+ * the parameters of the whole model. `threads` 0 = all. The caller owns *out. */
+txd_status txd_encoder_create(txd_encoder **out, const txd_backend *backend,
+                              const txd_config *config, txd_params *params,
+                              int threads);
+void txd_encoder_destroy(txd_encoder *encoder); /* NULL is allowed */
+
+/* Runs over `tokens` and puts what it makes into the memory of `inputs`, which has room
+ * for it. */
+txd_status txd_encoder_pass(txd_encoder *encoder, txd_inputs *inputs,
+                            const txd_inputs *tokens, int step);
+
+/* Bytes that a pass of this shape allocates; extent->memory rows are its tokens. */
+txd_status txd_encoder_bytes(size_t *out, const txd_encoder *encoder,
+                             const txd_extent *extent);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
