@@ -39,29 +39,32 @@ txd_status REF(activate)(txd_ctx *ctx, const struct txd_activate_args *a)
     return TXD_OK;
 }
 
-/* Written so that nothing cancels or overflows: 1 - tanh^2 as 1 / cosh^2, 1 -
- * sigmoid(x) as sigmoid(-x). */
+/* The slope of x sigmoid(z), where z has slope 1 + cubic x^2 times `rise`. Written so
+ * that nothing cancels or overflows: 1 - sigmoid(z) as sigmoid(-z). */
+static real sigmoid_slope(real x, real z, real rise, real cubic)
+{
+    real up = 1 / (1 + REAL(exp)(-z)), down = 1 / (1 + REAL(exp)(z));
+    real bell = up * x * down * rise;
+
+    return up + (bell + cubic * (bell * x * x));
+}
+
 static real slope(real x, int kind)
 {
     const real half = (real)0.5, root_half = (real)0.70710678118654752440;
     const real root_2_pi = (real)0.79788456080286535588, cubic = (real)0.044715;
-    real inner, wide, bell, up, down;
 
     switch (kind) {
     case GELU: /* Phi(x) + x phi(x), phi(0) = sqrt(2/pi) / 2 */
         return half * (1 + REAL(erf)(x * root_half)) +
                x * half * root_2_pi * REAL(exp)(-half * x * x);
-    case GELU_TANH:
-        inner = root_2_pi * (x + cubic * x * x * x);
-        wide = REAL(cosh)(inner);
-        bell = half * x / wide / wide * root_2_pi;
-        return half * (1 + REAL(tanh)(inner)) + (bell + 3 * cubic * (bell * x * x));
+    case GELU_TANH: /* (1 + tanh(z)) / 2 = sigmoid(2 z) */
+        return sigmoid_slope(x, 2 * root_2_pi * (x + cubic * x * x * x), 2 * root_2_pi,
+                             3 * cubic);
     case RELU:
         return x > 0 ? 1 : (isnan(x) ? x : 0);
     default:
-        up = 1 / (1 + REAL(exp)(-x));
-        down = 1 / (1 + REAL(exp)(x));
-        return up * (1 + x * down);
+        return sigmoid_slope(x, x, 1, 0);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/ref.h"
 #include "suite.h"
 #include "trial.h"
 
@@ -154,6 +155,37 @@ START_TEST(far_from_zero_activations_have_slope_one_or_zero_and_no_overflow)
 }
 END_TEST
 
+/* Where terms fade, cancel or underflow: all of [-104, 104]. */
+START_TEST(slopes_are_within_their_bound_over_the_whole_range)
+{
+    enum { COUNT = 208 * 32 + 1 };
+    struct trial t;
+
+    for (size_t i = 0; trial_begin(&t, i); i++)
+        for (int kind = 0; kind < 4; kind++) {
+            double *x = trial_doubles(&t, "x", COUNT);
+            double *d_out = trial_doubles(&t, "d_out", COUNT);
+            double *exact = trial_keep(&t, COUNT * sizeof *exact);
+            double *allowed = trial_keep(&t, COUNT * sizeof *allowed);
+            struct txd_activate_back_args a = {
+                .d_x = exact, .d_out = d_out, .x = x, .count = COUNT, .kind = kind};
+
+            for (size_t k = 0; k < COUNT; k++)
+                x[k] = trial_rounded(&t, (double)k / 32 - 104);
+            ck_assert_int_eq(txd_ref64_activate_back(&t.ctx, &a), TXD_OK);
+            txd_bound_activate_back(allowed, &a, txd_roundoff_of(t.backend));
+            a.x = trial_narrowed(&t, x, COUNT);
+            a.d_out = trial_narrowed(&t, d_out, COUNT);
+            a.d_x = trial_real_output(&t, COUNT);
+            ck_assert_int_eq(t.ops->activate_back(&t.ctx, &a), TXD_OK);
+            trial_compare(&t, "d_x", a.d_x, exact, allowed, COUNT);
+            ck_assert_msg(t.failures == 0, "%s, kind %d: %s", t.backend->name, kind,
+                          t.first);
+            trial_finish(&t);
+        }
+}
+END_TEST
+
 /* In the order of txd_activation: gelu, gelu_tanh, relu, silu. */
 START_TEST(at_zero_activations_have_slope_one_half_and_relu_has_none)
 {
@@ -274,5 +306,6 @@ END_TEST
 TEST_MAIN(elementwise_gradients_may_stand_in_place_of_what_came_in,
           gradients_of_tiles_and_logits_may_stand_in_place_of_what_came_in,
           far_from_zero_activations_have_slope_one_or_zero_and_no_overflow,
+          slopes_are_within_their_bound_over_the_whole_range,
           at_zero_activations_have_slope_one_half_and_relu_has_none,
           split_and_merge_undo_each_other_backward, rotations_are_turned_back)
