@@ -16,18 +16,23 @@
 /* What a tap saw of a pass. */
 typedef struct watch {
     txd_dtype format;
-    size_t sites, cells, foreign; /* foreign: no numbers of the format */
-    char first[120];              /* where the first of those was */
-    double edit;                  /* put into embed.out, if it is not NaN */
+    size_t sites[TXD_SITE_PARAMETER_GRADIENT + 1];
+    size_t cells, foreign; /* foreign: no numbers of the format */
+    double loss_scale;     /* 0: no backward half */
+    size_t zeros;          /* among the gradients of parameters */
+    double squares;        /* of the gradients of parameters */
+    char first[120];       /* where the first of those was */
+    double edit;           /* put into embed.out, if it is not NaN */
 } watch;
 
 static unsigned ask(void *self, const txd_site *site)
 {
     const watch *w = self;
 
-    if (site->kind != TXD_SITE_VALUE)
+    if (site->kind == TXD_SITE_PARAMETER)
         return 0;
-    if (site->point == TXD_POINT_EMBED_OUT && !isnan(w->edit))
+    if (site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_EMBED_OUT &&
+        !isnan(w->edit))
         return TXD_ASK_VALUE | TXD_ASK_EDIT;
     return TXD_ASK_VALUE;
 }
@@ -53,11 +58,15 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     watch *w = self;
 
     (void)slot;
-    w->sites += block->last;
+    w->sites[block->site->kind] += block->last;
     for (size_t i = 0; i < txd_tensor_count(&block->value); i++) {
         double value = txd_tensor_get(&block->value, i);
 
         w->cells++;
+        if (block->site->kind == TXD_SITE_PARAMETER_GRADIENT) {
+            w->zeros += value == 0;
+            w->squares += value * value;
+        }
         if (block->value.dtype == TXD_I32 || is_of_format(w->format, value))
             continue;
         if (w->foreign++ == 0)
@@ -69,18 +78,25 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 /* A pass of the observed model by another backend. */
 static void run(watch *w, observed *o, const txd_backend *backend)
 {
-    txd_tap tap = {
-        .name = "watch", .self = w, .ask = ask, .edit = edit, .merge = merge};
+    txd_config config = o->config;
+    txd_tap tap = {.name = "watch",
+                   .self = w,
+                   .gradients = w->loss_scale > 0,
+                   .ask = ask,
+                   .edit = edit,
+                   .merge = merge};
     txd_tap *taps[1] = {&tap};
-    txd_run_options options = {.claimed = &o->config,
+    txd_run_options options = {.claimed = &config,
                                .taps = taps,
                                .tap_count = 1,
                                .threads = 2,
+                               .backward = w->loss_scale > 0,
                                .params = o->params};
     txd_model *model;
     txd_run *pass;
 
-    OK(txd_model_create(&model, backend, &o->config, o->params));
+    config.loss_scale = w->loss_scale > 0 ? w->loss_scale : 1;
+    OK(txd_model_create(&model, backend, &config, o->params));
     OK(txd_run_create(&pass, model, &options));
     OK(txd_run_pass(pass, &o->inputs, 0));
     txd_run_destroy(pass);
@@ -95,11 +111,12 @@ static const txd_backend *backend_of(const char *name)
     return backend;
 }
 
-/* Nothing but numbers of the format at all points of a pass. */
+/* Nothing but numbers of the format at all points of a pass, forward and backward, and
+ * in the gradients of parameters. */
 static void expect_rounded(observed *o, const char *name)
 {
     const txd_backend *backend = backend_of(name);
-    watch w = {.format = txd_backend_format(backend), .edit = NAN};
+    watch w = {.format = txd_backend_format(backend), .edit = NAN, .loss_scale = 1};
     txd_stop *order;
     size_t stops;
 
@@ -107,7 +124,10 @@ static void expect_rounded(observed *o, const char *name)
     run(&w, o, backend);
     ck_assert_msg(w.foreign == 0, "%s: %zu of %zu, first %s", name, w.foreign, w.cells,
                   w.first);
-    ck_assert_uint_eq(w.sites, stops);
+    ck_assert_uint_eq(w.sites[TXD_SITE_VALUE], stops);
+    ck_assert_uint_gt(w.sites[TXD_SITE_GRADIENT], stops / 2);
+    ck_assert_uint_eq(w.sites[TXD_SITE_PARAMETER_GRADIENT],
+                      txd_params_count(o->params));
 }
 
 static const char *const variants[] = {
@@ -167,7 +187,9 @@ END_TEST
 static bool is_caught(observed *o, const txd_backend *backend, txd_op op)
 {
     const struct txd_ops *wide = &backend_of("cpu32")->ops;
-    watch w = {.format = txd_backend_format(backend), .edit = NAN};
+    watch w = {.format = txd_backend_format(backend),
+               .edit = NAN,
+               .loss_scale = op >= TXD_OP_embed_back};
     txd_backend forgetful = *backend;
 
     switch (op) {
@@ -187,9 +209,14 @@ static bool is_caught(observed *o, const txd_backend *backend, txd_op op)
 START_TEST(one_operation_that_does_not_round_is_enough_to_be_seen)
 {
     static const txd_op rounding[] = {
-        TXD_OP_linear, TXD_OP_norm,    TXD_OP_activate, TXD_OP_multiply,
-        TXD_OP_add,    TXD_OP_scale,   TXD_OP_rotate,   TXD_OP_scores,
-        TXD_OP_mask,   TXD_OP_softmax, TXD_OP_mix,      TXD_OP_loss,
+        TXD_OP_linear,        TXD_OP_norm,          TXD_OP_activate,
+        TXD_OP_multiply,      TXD_OP_add,           TXD_OP_scale,
+        TXD_OP_rotate,        TXD_OP_scores,        TXD_OP_mask,
+        TXD_OP_softmax,       TXD_OP_mix,           TXD_OP_loss,
+        TXD_OP_embed_back,    TXD_OP_linear_back,   TXD_OP_norm_back,
+        TXD_OP_activate_back, TXD_OP_multiply_back, TXD_OP_scale_back,
+        TXD_OP_rotate_back,   TXD_OP_scores_back,   TXD_OP_softmax_back,
+        TXD_OP_mix_back,      TXD_OP_loss_back,
     };
     observed o = {0};
 
@@ -239,6 +266,35 @@ START_TEST(a_parameter_is_rounded_once_from_its_master_copy)
 }
 END_TEST
 
+static watch gradients_of(observed *o, const char *backend, double loss_scale)
+{
+    watch w = {.format = TXD_F32, .edit = NAN, .loss_scale = loss_scale};
+
+    run(&w, o, backend_of(backend));
+    return w;
+}
+
+/* Gradients of the mean over many tokens are small: below 2^-25 float16 has nothing.
+ * Scaled, they are there, and the parameters' come out as large as without. */
+START_TEST(a_loss_scale_saves_gradients_that_float16_has_no_numbers_for)
+{
+    observed o = {0};
+    watch exact, lost, saved;
+
+    OK(observe_cfg(&o, variants[1], "cpu32"));
+    OK(observe_random(&o, 4, 200));
+    exact = gradients_of(&o, "cpu32", 1);
+    lost = gradients_of(&o, "fp16", 1);
+    saved = gradients_of(&o, "fp16", 4096);
+    ck_assert_uint_eq(exact.zeros, 0);
+    ck_assert_uint_gt(lost.zeros, 4 * saved.zeros);
+    ck_assert_double_lt(fabs(saved.squares / exact.squares - 1), 0.02);
+    saved = gradients_of(&o, "cpu32", 4096); /* a power of two costs nothing */
+    ck_assert(saved.squares == exact.squares);
+    observe_finish(&o);
+}
+END_TEST
+
 START_TEST(the_bits_do_not_depend_on_the_threads)
 {
     observed o = {0};
@@ -263,4 +319,5 @@ TEST_MAIN(every_value_of_a_real_model_is_a_number_of_the_format,
           a_value_that_is_edited_is_stored_in_the_format,
           one_operation_that_does_not_round_is_enough_to_be_seen,
           a_parameter_is_rounded_once_from_its_master_copy,
+          a_loss_scale_saves_gradients_that_float16_has_no_numbers_for,
           the_bits_do_not_depend_on_the_threads)
