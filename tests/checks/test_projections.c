@@ -212,7 +212,7 @@ static const txd_result *run_spoilt(driver *d, const char *law, const trial *t,
         offer_heads(d, &p, l, TXD_POINT_ATTN_K_PROJ, x, NOTHING);
         offer_heads(d, &p, l, TXD_POINT_ATTN_V, x, NOTHING);
         driver_offer(d, TXD_POINT_ATTN_MERGED, l, x);
-        offer_output(d, &p, l, x, what);
+        offer_output(d, &p, l, x, what == SWAPPED ? NOTHING : what);
     }
     return driver_result(d);
 }
