@@ -4,6 +4,7 @@
  * row statistics, a key of model.cfg.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -186,6 +187,27 @@ static bool explain_probe(txd_text *out, const char *name)
     return true;
 }
 
+static bool explain_backend(txd_text *out, const char *name)
+{
+    const txd_backend *backend;
+    txd_roundoff u;
+
+    if (txd_backend_find(&backend, name) != TXD_OK)
+        return false;
+    u = txd_roundoff_of(backend);
+    txd_text_addf(out, "%s is a backend.\n\n%s\n", name, txd_backend_sentence(backend));
+    txd_text_addf(out, "\nIn memory      %s\nStored as      %s, %.3g to %.3g\n",
+                  txd_dtype_name(txd_backend_dtype(backend)),
+                  txd_dtype_name(txd_backend_format(backend)), u.tiny, u.largest);
+    txd_text_addf(out,
+                  "Roundoffs      2^%.0f in sums (u_acc), 2^%.0f stored (u_store)\n",
+                  log2(u.accumulate), log2(u.store));
+    txd_text_addf(out,
+                  "\nSwitched on by:\n  --backend %s, or precision.backend = \"%s\"\n",
+                  name, name);
+    return true;
+}
+
 static bool explain_row(txd_text *out, const char *name)
 {
     const char *bare = strncmp(name, "rows/", 5) == 0 ? name + 5 : name;
@@ -254,16 +276,19 @@ static txd_status fail_name(const char *word, const txd_key *const *tables)
         add_name(names, &count, txd_fault_name(txd_fault_at(i)));
     for (i = 0; txd_probe_at(i); i++)
         add_name(names, &count, txd_probe_at(i)->name);
+    for (i = 0; txd_backend_at(i); i++)
+        add_name(names, &count, txd_backend_name(txd_backend_at(i)));
     for (point = 0; point < TXD_POINT_COUNT; point++)
         add_name(names, &count, txd_point_get((txd_point)point)->name);
     for (; *tables; tables++)
         for (key = *tables; key->path; key++)
             add_name(names, &count, key->path);
     nearest = txd_nearest(strip_layer(word), names, count);
-    return txd_fail(TXD_ERR_ARGUMENT,
-                    "\"%s\" is no law, fault, point, probe or key%s%s; `txdiag list` "
-                    "has their names",
-                    word, nearest ? "; nearest: " : "", nearest ? nearest : "");
+    return txd_fail(
+        TXD_ERR_ARGUMENT,
+        "\"%s\" is no law, fault, point, probe, backend or key%s%s; `txdiag "
+        "list` has their names",
+        word, nearest ? "; nearest: " : "", nearest ? nearest : "");
 }
 
 static txd_status explain_any(txd_text *out, const char *name, txd_arena *arena)
@@ -273,7 +298,8 @@ static txd_status explain_any(txd_text *out, const char *name, txd_arena *arena)
     TXD_TRY(txd_keys_all(&tables, arena));
     if (explain_check(out, name) || explain_fault(out, name) ||
         explain_point(out, name) || explain_probe(out, name) ||
-        explain_row(out, name) || explain_key(out, name, tables))
+        explain_row(out, name) || explain_backend(out, name) ||
+        explain_key(out, name, tables))
         return TXD_OK;
     return fail_name(name, tables);
 }
@@ -297,8 +323,8 @@ static int explain_name(const txd_options *options)
 
 const txd_command txd_command_explain = {
     .name = "explain",
-    .sentence = "explain a law, a fault, a point, a probe or a key",
-    .usage = "LAW|FAULT|POINT|PROBE|KEY",
+    .sentence = "explain a law, a fault, a point, a probe, a backend or a key",
+    .usage = "LAW|FAULT|POINT|PROBE|BACKEND|KEY",
     .help =
         "Says what a name means: of a law, how it is judged and what typically breaks\n"
         "it; of a fault, how it shows, with wrong and right code; of a point, what is\n"
@@ -307,6 +333,7 @@ const txd_command txd_command_explain = {
         "  txdiag explain causality\n"
         "  txdiag explain mask_off_by_one\n"
         "  txdiag explain attn.weights\n"
+        "  txdiag explain bf16\n"
         "  txdiag explain mask.window\n"
         "  txdiag explain record",
     .exits = "  0  explained\n"

@@ -65,10 +65,10 @@ for fault in mask_missing mask_off_by_one mask_inverted mask_after_softmax \
 done
 says "selectors: "
 exits 0 "list backends" "$txdiag" list backends
-for backend in ref64 ref32 cpu32; do
+for backend in ref64 ref32 cpu32 bf16 fp16; do
     says "$backend "
 done
-for kind in points probes checks faults; do
+for kind in points probes checks faults backends; do
     ok "every name of list $kind is explained" every_name_is_explained $kind
 done
 
