@@ -13,11 +13,21 @@ const char *txd_describe_axis(char letter)
         char letter;
         const char *meaning;
     } axes[] = {
-        {'s', "step"},        {'l', "layer"},       {'b', "batch row"},
-        {'t', "position"},    {'q', "query"},       {'k', "key"},
-        {'h', "head"},        {'g', "KV head"},     {'e', "head width"},
-        {'f', "value width"}, {'d', "model width"}, {'m', "MLP width"},
+        {'s', "step"},
+        {'l', "layer"},
+        {'b', "batch row"},
+        {'t', "position"},
+        {'q', "query"},
+        {'k', "key"},
+        {'h', "head"},
+        {'g', "KV head"},
+        {'e', "head width"},
+        {'f', "value width"},
+        {'d', "model width"},
+        {'m', "MLP width"},
         {'v', "vocabulary"},
+        {'r', "row of a parameter"},
+        {'c', "column of a parameter"},
     };
     size_t i;
 

@@ -135,11 +135,16 @@ static const char *strip_layer(const char *name)
 
 static bool explain_point(txd_text *out, const char *name)
 {
-    const char *bare = strip_layer(name);
     const txd_point_info *info;
+    const char *bare;
+    char value[128];
     int point;
     size_t i;
 
+    snprintf(value, sizeof value, "%s", name); /* a gradient is of a point */
+    if (strstr(value, TXD_GRADIENT_SUFFIX))
+        *strstr(value, TXD_GRADIENT_SUFFIX) = '\0';
+    bare = strip_layer(value);
     for (point = 0; point < TXD_POINT_COUNT; point++)
         if (strcmp(txd_point_get((txd_point)point)->name, bare) == 0)
             break;
@@ -158,6 +163,9 @@ static bool explain_point(txd_text *out, const char *name)
     txd_text_add(out, "\nRecorded by:\n");
     txd_text_addf(out, "  record = ( { probe = \"full\"; points = \"%s%s\"; } );\n",
                   txd_point_per_layer((txd_point)point) ? "layers.*." : "", bare);
+    if (info->place != TXD_PLACE_INPUT)
+        txd_text_addf(out, "  and its gradient as \"%s%s" TXD_GRADIENT_SUFFIX "\"\n",
+                      txd_point_per_layer((txd_point)point) ? "layers.*." : "", bare);
     return true;
 }
 
@@ -170,6 +178,7 @@ static bool explain_probe(txd_text *out, const char *name)
         return false;
     txd_text_addf(out, "%s is a probe.\n\n%s\n", name, probe->sentence);
     add_block(out, "Points unless `points` says otherwise", probe->points);
+    add_block(out, "Fields", probe->fields);
     txd_text_add(out, "\nSwitched on by:\n");
     txd_text_addf(out, "  record = ( { probe = \"%s\"; } );\n", name);
     if (strcmp(name, "rows") == 0) {

@@ -54,6 +54,7 @@ txd_status txd_passes_init(txd_passes *out, txd_session *session,
     out->run = (txd_run_options){.claimed = &session->claimed,
                                  .plan = session->plan,
                                  .params = session->params,
+                                 .backward = session->backward,
                                  .threads = options->threads,
                                  .progress = txd_progress_show};
     TXD_TRY(create_checks(out, select));
@@ -78,7 +79,10 @@ static txd_status run_step(txd_passes *passes, txd_run *run, txd_arena *arena,
         TXD_TRY(txd_recorder_step_begin(passes->recorder, &inputs, (int)step));
     TXD_TRY(txd_run_pass(run, &inputs, (int)step));
     if (passes->recorder)
-        TXD_TRY(txd_recorder_step_end(passes->recorder, txd_run_loss(run)));
+        TXD_TRY(txd_recorder_step_end(passes->recorder, txd_run_loss(run),
+                                      txd_run_gradient_norm(run)));
+    passes->loss = txd_run_loss(run);
+    passes->grad_norm = txd_run_gradient_norm(run);
     passes->steps_done++;
     return TXD_OK;
 }

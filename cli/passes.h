@@ -17,6 +17,7 @@ typedef struct txd_passes {
     txd_tap **taps;         /* of the recorder and the laws */
     txd_encoder *encoder;   /* while passes run; NULL = none */
     size_t steps_done;      /* finished, and if recorded, flushed */
+    double loss, grad_norm; /* of the last of these; NaN where there is none */
     const txd_result *results;
     size_t result_count; /* after txd_passes_run */
 } txd_passes;

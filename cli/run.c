@@ -47,15 +47,11 @@ static txd_status check_outputs(run_job *job, const char *cfg)
 
 static txd_status prepare(run_job *job, const char *cfg)
 {
-    txd_probe_context context;
-
     TXD_TRY(txd_session_open(&job->session, job->options, cfg));
     if (!txd_options_has(job->options, "dry-run"))
         TXD_TRY(check_outputs(job, cfg));
     TXD_TRY(txd_session_bind(&job->session));
-    context = txd_session_context(&job->session);
-    return txd_record_read(&job->uses, &job->use_count, job->session.arena,
-                           job->session.root, &context);
+    return txd_session_record(&job->session, &job->uses, &job->use_count);
 }
 
 static txd_status create_recorder(run_job *job)
@@ -185,6 +181,10 @@ static int conclude(run_job *job)
     int status = print_results(job);
 
     txd_output_say(job->options, "recorded %s", job->output);
+    if (job->session.backward)
+        txd_output_say(job->options, "loss %.4g, gradient norm %.4g%s",
+                       job->passes.loss, job->passes.grad_norm,
+                       job->session.steps > 1 ? " in the last step" : "");
     if (!job->report)
         return status;
     if (write_report(job) != TXD_OK) {

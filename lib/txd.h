@@ -32,6 +32,7 @@
 #include "model/config.h"
 #include "model/encoder.h"
 #include "model/inputs.h"
+#include "model/operands.h"
 #include "model/params.h"
 #include "model/points.h"
 #include "model/run.h"

@@ -18,6 +18,11 @@ extern "C" {
 #undef TXD_PROBE
 
 #define TXD_SITE_NAME_BYTES 96
+#define TXD_SITE_KINDS (TXD_SITE_PARAMETER_GRADIENT + 1)
+
+/* Sets of kinds of sites. */
+#define TXD_KIND(kind) (1u << (kind))
+#define TXD_KINDS_VALUES (TXD_KIND(TXD_SITE_VALUE) | TXD_KIND(TXD_SITE_GRADIENT))
 
 /* A dataset of a probe, and what a dry run has to know of it. */
 typedef struct txd_probe_dataset {
@@ -60,9 +65,9 @@ typedef struct txd_probe_frame {
     const txd_probe_context *context;
     txd_arena *arena;
     txd_tap tap;
-    txd_probe_sites sites[2]; /* that the uses select, by their kind */
-    size_t number;            /* of its probe->number.key */
-    bool is_open;             /* a value has begun and not ended */
+    txd_probe_sites sites[TXD_SITE_KINDS]; /* that the uses select, by their kind */
+    size_t number;                         /* of its probe->number.key */
+    bool is_open;                          /* a value has begun and not ended */
     txd_room *rooms;
     struct txd_series *series;
     struct txd_table *tables;
@@ -125,20 +130,28 @@ void txd_probe_grow(txd_dataset_spec *spec, const txd_probe_context *context, in
 size_t txd_probe_left_out(const txd_dataset_spec *spec, size_t selected, size_t all);
 
 /* A (site, field) table of float64 per step, or once for parameters: /series/<name>. */
+typedef struct txd_series_spec {
+    const char *name, *fields; /* "stats", "count,mean" */
+    unsigned kinds;            /* of sites: TXD_KIND; parameters alone or not at all */
+    const char *const *groups; /* names of rows behind those of the sites */
+    size_t group_count;
+} txd_series_spec;
+
 typedef struct txd_series {
     txd_probe_frame *frame;
-    txd_site_kind kind;
-    size_t dataset, fields;
+    txd_series_spec spec;
+    size_t dataset, fields, rows;
     double *values; /* NaN where nothing was set since the last write */
     bool is_set;
     struct txd_series *next;
 } txd_series;
 
-/* `fields` as "count,mean". Without sites nothing is made. */
-txd_status txd_series_create(txd_series *out, txd_probe_frame *frame, const char *name,
-                             const char *fields, txd_site_kind kind);
-/* The fields of an offered site, to be set. */
+/* Without sites nothing is made. The groups of the spec must outlive it. */
+txd_status txd_series_create(txd_series *out, txd_probe_frame *frame,
+                             const txd_series_spec *spec);
+/* The fields of an offered site, or of a group, to be set. */
 double *txd_series_row(txd_series *series, const txd_site *site);
+double *txd_series_group(txd_series *series, size_t group);
 /* Writes what was set, if anything, and starts afresh. */
 txd_status txd_series_write(txd_series *series, int step);
 

@@ -71,9 +71,11 @@ static txd_status fill(txd_probe_frame *frame)
 {
     TXD_TRY(read_number(frame));
     TXD_TRY(txd_arena_create(&frame->arena));
-    for (int kind = 0; kind < 2; kind++)
+    for (int kind = 0; kind < TXD_SITE_KINDS; kind++)
         TXD_TRY(txd_probe_sites_find(&frame->sites[kind], frame->arena, frame->probe,
                                      frame->use, frame->context, (txd_site_kind)kind));
+    frame->tap.gradients = frame->sites[TXD_SITE_GRADIENT].count > 0 ||
+                           frame->sites[TXD_SITE_PARAMETER_GRADIENT].count > 0;
     return frame->probe->fill ? frame->probe->fill(frame) : TXD_OK;
 }
 

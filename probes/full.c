@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The probe `full`: values as the next operation reads them, one dataset per point
- * and layer. Attention weights are large and half empty: tiles whose bits are all +0
- * are left to the fill value. Where only some heads or steps are recorded the fill is
- * NaN instead, so that "not recorded" never reads as "zero".
+ * The probe `full`: values as the next operation reads them, and gradients as the next
+ * operation on the way back does, one dataset per point and layer. Attention weights
+ * are large and half empty: tiles whose bits are all +0 are left to the fill value.
+ * Where only some heads or steps are recorded the fill is NaN instead, so that "not
+ * recorded" never reads as "zero".
  */
 #include <string.h>
 
@@ -11,8 +12,8 @@
 
 typedef struct full {
     txd_probe_frame frame;
-    size_t *datasets; /* one per site */
-    txd_room scratch; /* a part of a block, dense */
+    size_t *datasets[TXD_SITE_KINDS]; /* one per site */
+    txd_room scratch;                 /* a part of a block, dense */
 } full;
 
 /* A piece of a block: one head of one batch row where there are heads, or all. */
@@ -26,22 +27,28 @@ typedef struct piece {
 
 static unsigned ask(txd_site_kind kind, txd_point point)
 {
-    if (kind != TXD_SITE_VALUE)
+    if (kind == TXD_SITE_PARAMETER)
         return 0;
-    return TXD_ASK_VALUE | (point == TXD_POINT_ATTN_WEIGHTS ? TXD_ASK_HIDDEN : 0u);
+    if (kind == TXD_SITE_VALUE && point == TXD_POINT_ATTN_WEIGHTS)
+        return TXD_ASK_VALUE | TXD_ASK_HIDDEN;
+    return TXD_ASK_VALUE;
 }
 
 static txd_status fill(void *self)
 {
     full *state = self;
-    const txd_probe_sites *sites = &state->frame.sites[TXD_SITE_VALUE];
 
-    state->datasets =
-        txd_arena_alloc(state->frame.arena, sites->count, sizeof *state->datasets);
-    if (!state->datasets)
-        return TXD_ERR_MEMORY;
-    for (size_t i = 0; i < sites->count; i++)
-        TXD_TRY(txd_full_make(&state->datasets[i], &state->frame, &sites->list[i]));
+    for (int kind = 0; kind < TXD_SITE_KINDS; kind++) {
+        const txd_probe_sites *sites = &state->frame.sites[kind];
+        size_t *datasets =
+            txd_arena_alloc(state->frame.arena, sites->count, sizeof *datasets);
+
+        if (!datasets)
+            return TXD_ERR_MEMORY;
+        for (size_t i = 0; i < sites->count; i++)
+            TXD_TRY(txd_full_make(&datasets[i], &state->frame, &sites->list[i]));
+        state->datasets[kind] = datasets;
+    }
     return TXD_OK;
 }
 
@@ -159,7 +166,7 @@ static txd_status write_heads(full *state, const txd_block *block, piece part,
                               bool zero_fill)
 {
     const txd_tensor *value = &block->value;
-    bool is_weights = block->site->point == TXD_POINT_ATTN_WEIGHTS;
+    bool is_weights = txd_full_is_weights(block->site);
     size_t bytes = part.width * value->dims[2] * value->dims[3];
 
     part.count[0] = part.count[1] = 1;
@@ -176,28 +183,36 @@ static txd_status write_heads(full *state, const txd_block *block, piece part,
     return TXD_OK;
 }
 
+static bool has_heads(const txd_site *site)
+{
+    const char *axes;
+
+    if (txd_site_is_parameter(site->kind))
+        return false;
+    axes = txd_point_get(site->point)->axes;
+    return axes[1] == 'h' || axes[1] == 'g';
+}
+
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     full *state = self;
     size_t row = txd_probe_row(&state->frame, block->site);
     bool is_whole = txd_probe_is_whole(&state->frame, block->site);
     const txd_tensor *value = &block->value;
-    const char *axes = txd_point_get(block->site->point)->axes;
     piece part = {.step = (size_t)block->pass->step};
 
     (void)slot;
     if (!value->data && txd_tensor_count(value) > 0)
         return txd_fail(TXD_ERR_MISSING, "%s: the value to be recorded was not formed",
                         block->site->name);
-    part.dataset = state->datasets[row];
+    part.dataset = state->datasets[block->site->kind][row];
     part.rank = value->rank;
     part.data = value->data;
     part.dtype = value->dtype;
     part.width = txd_dtype_bytes(value->dtype);
     memcpy(part.start, block->start, sizeof part.start);
     memcpy(part.count, value->dims, sizeof part.count);
-    if (block->site->point == TXD_POINT_ATTN_WEIGHTS ||
-        (!is_whole && (axes[1] == 'h' || axes[1] == 'g')))
+    if (txd_full_is_weights(block->site) || (!is_whole && has_heads(block->site)))
         return write_heads(state, block, part, is_whole);
     return txd_tensor_count(value) > 0 ? write_piece(state, &part) : TXD_OK;
 }

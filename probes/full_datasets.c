@@ -10,6 +10,22 @@
 
 #define MOST_CHUNKS 1000 /* per dataset: docs/recording.md */
 
+/* Rows and columns of a parameter: (out, in). */
+static const char *axes_of(const txd_site *site, size_t rank)
+{
+    if (!txd_site_is_parameter(site->kind))
+        return txd_point_get(site->point)->axes;
+    return rank == 1 ? "r" : "rc";
+}
+
+/* That of the heads, or 0. */
+static char head_axis(const txd_site *site)
+{
+    char axis = axes_of(site, 2)[1];
+
+    return axis == 'g' || axis == 'h' ? axis : '\0';
+}
+
 static bool grows(char axis)
 {
     return axis == 't' || axis == 'q' || axis == 'k';
@@ -54,13 +70,18 @@ static size_t hidden_bytes(const txd_probe_context *context,
     return count * rows * columns * txd_recording_element(context->dtype);
 }
 
+bool txd_full_is_weights(const txd_site *site)
+{
+    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS;
+}
+
 bool txd_full_wants(const txd_probe_frame *frame, const txd_site *site, size_t head)
 {
     const txd_config *claimed = frame->context->claimed;
-    char axis = txd_point_get(site->point)->axes[1];
+    char axis = head_axis(site);
     size_t group = axis == 'g' ? claimed->n_heads / claimed->n_kv_heads : 1;
 
-    if (axis != 'g' && axis != 'h')
+    if (!axis)
         return txd_probe_use_selects(frame->probe, frame->use, site->name, site->layer,
                                      site->step);
     for (size_t i = 0; i < group; i++)
@@ -74,7 +95,7 @@ bool txd_full_wants(const txd_probe_frame *frame, const txd_site *site, size_t h
 static size_t count_parts(size_t *all, const txd_probe_frame *frame, txd_site site)
 {
     const txd_config *config = frame->context->claimed;
-    char axis = txd_point_get(site.point)->axes[1];
+    char axis = head_axis(&site);
     size_t heads = axis == 'h' ? config->n_heads : axis == 'g' ? config->n_kv_heads : 1;
     size_t steps = frame->context->steps, count = 0;
 
@@ -100,34 +121,58 @@ static size_t left_out(const txd_probe_frame *frame, const txd_site *site,
     return txd_probe_left_out(spec, selected, all);
 }
 
-/* "layers.3.attn.weights" becomes "value/layers/3/attn/weights/full". */
+/* Shape and dtype of what is recorded at a site. */
+static void describe(txd_dataset_spec *spec, const txd_probe_frame *frame,
+                     const txd_site *site)
+{
+    const txd_probe_context *context = frame->context;
+    const txd_extent extent = {context->batch, context->length, context->memory};
+    const txd_param *param;
+
+    spec->dtype = context->dtype;
+    if (txd_site_is_parameter(site->kind)) {
+        param = txd_params_at((txd_params *)context->params, site->index);
+        spec->rank = param->value.rank;
+        memcpy(spec->dims, param->value.dims, sizeof param->value.dims);
+        return;
+    }
+    if (txd_point_get(site->point)->place == TXD_PLACE_INPUT)
+        spec->dtype = TXD_I32;
+    spec->fill_zero = txd_full_is_weights(site) && txd_probe_is_whole(frame, site);
+    spec->rank = txd_point_dims(spec->dims, context->claimed, site->point, &extent);
+}
+
+/* "layers.3.attn.weights" becomes "value/layers/3/attn/weights/full"; with "@grad" it
+ * becomes "grad/layers/...". */
+static void path_of(char *path, size_t bytes, const txd_site *site)
+{
+    bool is_gradient = txd_site_is_gradient(site->kind);
+
+    snprintf(path, bytes, "%s/%.*s/full", is_gradient ? "grad" : "value",
+             (int)strcspn(site->name, "@"), site->name);
+    for (char *dot = path; (dot = strchr(dot, '.'));)
+        *dot = '/';
+}
+
 txd_status txd_full_make(size_t *number, const txd_probe_frame *frame,
                          const txd_site *site)
 {
     const txd_probe_context *context = frame->context;
-    const txd_point_info *info = txd_point_get(site->point);
     char path[TXD_SITE_NAME_BYTES + 16], axes[16];
     txd_probe_dataset dataset = {.name = site->name};
     txd_dataset_spec *spec = &dataset.spec;
 
-    snprintf(path, sizeof path, "value/%s/full", site->name);
-    for (char *dot = path; (dot = strchr(dot, '.'));)
-        *dot = '/';
-    snprintf(axes, sizeof axes, "s%s", info->axes);
     *spec = (txd_dataset_spec){.path = path,
                                .axes = axes,
                                .point = site->name,
                                .unit = "",
                                .per_step = true,
                                .steps = context->steps};
-    spec->dtype = info->place == TXD_PLACE_INPUT ? TXD_I32 : context->dtype;
-    spec->fill_zero =
-        site->point == TXD_POINT_ATTN_WEIGHTS && txd_probe_is_whole(frame, site);
-    spec->rank =
-        txd_point_dims(spec->dims, context->claimed, site->point,
-                       &(txd_extent){context->batch, context->length, context->memory});
+    path_of(path, sizeof path, site);
+    describe(spec, frame, site);
+    snprintf(axes, sizeof axes, "s%s", axes_of(site, (size_t)spec->rank));
     for (int i = 0; i < spec->rank; i++)
-        if (grows(info->axes[i]))
+        if (grows(axes[i + 1]))
             txd_probe_grow(spec, context, i, spec->dims[i]);
     if (!context->recording)
         dataset.left_out = left_out(frame, site, spec);

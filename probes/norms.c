@@ -2,7 +2,8 @@
  *
  * The probe `norms`: how long the vectors are. Per step the L2 norms of the tokens'
  * vectors at the embedding and along the residual stream; once, the statistics and
- * the norm of every parameter. Padded tokens do not count.
+ * the norm of every parameter. Gradients too, of both, where they are asked for.
+ * Padded tokens do not count.
  */
 #include "probes/common.h"
 
@@ -20,15 +21,15 @@ typedef struct moments {
 
 typedef struct norms {
     txd_probe_frame frame;
-    txd_series values, params;
-    moments sum; /* of the blocks of one site so far */
+    txd_series values, params, gradients; /* gradients: of parameters */
+    moments sum;                          /* of the blocks of one site so far */
 } norms;
 
 static unsigned ask(txd_site_kind kind, txd_point point)
 {
     const char *axes;
 
-    if (kind == TXD_SITE_PARAMETER)
+    if (txd_site_is_parameter(kind))
         return TXD_ASK_STATS;
     axes = txd_point_get(point)->axes;
     return strchr("defmv", axes[strlen(axes) - 1]) ? TXD_ASK_VALUE : 0;
@@ -38,13 +39,19 @@ static txd_status fill(void *self)
 {
     norms *state = self;
     const char *stats = txd_series_stat_fields(state->frame.arena, ",l2");
+    const txd_series_spec values = {
+        .name = "norms", .fields = field_names, .kinds = TXD_KINDS_VALUES};
+    const txd_series_spec params = {
+        .name = "param", .fields = stats, .kinds = TXD_KIND(TXD_SITE_PARAMETER)};
+    const txd_series_spec gradients = {.name = "param_grad",
+                                       .fields = stats,
+                                       .kinds = TXD_KIND(TXD_SITE_PARAMETER_GRADIENT)};
 
     if (!stats)
         return TXD_ERR_MEMORY;
-    TXD_TRY(txd_series_create(&state->values, &state->frame, "norms", field_names,
-                              TXD_SITE_VALUE));
-    return txd_series_create(&state->params, &state->frame, "param", stats,
-                             TXD_SITE_PARAMETER);
+    TXD_TRY(txd_series_create(&state->values, &state->frame, &values));
+    TXD_TRY(txd_series_create(&state->params, &state->frame, &params));
+    return txd_series_create(&state->gradients, &state->frame, &gradients);
 }
 
 /* Squares that overflow or vanish are taken again, scaled by the largest element. */
@@ -124,7 +131,7 @@ static void add_vectors(moments *to, const txd_block *block)
 static void reduce(void *slot, const void *self, const txd_block *block)
 {
     (void)self;
-    if (block->site->kind == TXD_SITE_VALUE && block->value.data)
+    if (!txd_site_is_parameter(block->site->kind) && block->value.data)
         add_vectors(slot, block);
 }
 
@@ -161,11 +168,14 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 static txd_status end(void *self, const txd_block *block)
 {
     norms *state = self;
+    bool is_gradient = txd_site_is_gradient(block->site->kind);
 
-    if (block->site->kind == TXD_SITE_VALUE)
+    if (!txd_site_is_parameter(block->site->kind))
         fill_row(txd_series_row(&state->values, block->site), &state->sum);
     else if (block->stats)
-        fill_param(txd_series_row(&state->params, block->site), block->stats);
+        fill_param(txd_series_row(is_gradient ? &state->gradients : &state->params,
+                                  block->site),
+                   block->stats);
     state->sum = (moments){.count = 0};
     return TXD_OK;
 }
@@ -173,6 +183,12 @@ static txd_status end(void *self, const txd_block *block)
 const txd_probe txd_probe_norms = {
     .name = "norms",
     .sentence = "L2 norms of embeddings, residuals (per token) and parameters",
+    .fields = "vectors    tokens (times heads) whose norm is finite\n"
+              "mean, std, min, max  of their norms\n"
+              "l2         norm of all of them together\n"
+              "nonfinite  vectors whose norm is NaN or infinite\n"
+              "of parameters (/series/param) and their gradients (/series/param_grad): "
+              "the fields of stats, and l2",
     .points = "embed.tok,embed.pos,embed.out,layers.*.resid.*,*.weight,*.bias",
     .ask = ask,
     .state_bytes = sizeof(norms),

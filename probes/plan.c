@@ -7,7 +7,7 @@
 #include "probes/parts.h"
 #include "probes/recorder.h"
 
-#define STEP_COLUMNS 5
+#define STEP_COLUMNS 6
 #define LAW_COLUMNS 8
 
 typedef struct listing {
@@ -51,8 +51,10 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
     bytes += dataset->names;
     bytes -= dataset->left_out < bytes ? dataset->left_out : 0;
     /* Values by the name of their point, which is what `record` takes. */
-    txd_text_add(out,
-                 strncmp(spec->path, "value/", 6) == 0 ? dataset->name : spec->path);
+    txd_text_add(out, strncmp(spec->path, "value/", 6) == 0 ||
+                              strncmp(spec->path, "grad/", 5) == 0
+                          ? dataset->name
+                          : spec->path);
     pad(out, begin, 40);
     txd_text_add(out, list->probe);
     pad(out, begin, 51);

@@ -48,6 +48,7 @@ typedef struct txd_probe {
     const char *name;
     const char *sentence; /* `list probes` */
     const char *points;   /* default globs */
+    const char *fields;   /* what it records, a line each, for `explain`; or NULL */
     /* The bits (TXD_ASK_) wanted at a site of this kind and, for values, this point;
      * 0: the probe cannot record it. */
     unsigned (*ask)(txd_site_kind kind, txd_point point);

@@ -11,9 +11,10 @@
 
 const txd_key txd_record_keys[] = {
     {"record[].probe", "string", "required", NULL, NULL,
-     "which probe: full, rows, stats, norms, nonfinite, leaks or pooled"},
+     "which probe: full, rows, stats, norms, grad_norm, nonfinite, leaks or pooled"},
     {"record[].points", "string", "the probe's own", NULL, NULL,
-     "where: comma-separated globs over full names; * matches dots too"},
+     "where: comma-separated globs over full names; * matches dots too, but gradients "
+     "only if the glob has an @: \"*@grad\""},
     {"record[].layers", "string", "*", NULL, NULL,
      "layers: \"2\", \"0:4\" (4 excluded), \"3:\", or a list of these"},
     {"record[].heads", "string", "*", NULL, NULL,
@@ -43,33 +44,46 @@ static txd_status add_name(known *out, txd_arena *arena, const char *name)
     return TXD_OK;
 }
 
+/* With a star for the layer, of the sites in layer 0. */
+static txd_status add_stars(known *out, txd_arena *arena, const txd_probe_sites *sites)
+{
+    for (size_t i = 0; i < sites->count; i++) {
+        const txd_site *site = &sites->list[i];
+        bool is_gradient = txd_site_is_gradient(site->kind);
+        char text[TXD_SITE_NAME_BYTES];
+
+        if (site->layer != 0 || txd_site_is_parameter(site->kind))
+            continue;
+        snprintf(text, sizeof text, "layers.*.%s%s", txd_point_get(site->point)->name,
+                 is_gradient ? TXD_GRADIENT_SUFFIX : "");
+        TXD_TRY(add_name(out, arena, text));
+    }
+    return TXD_OK;
+}
+
 static txd_status find_names(known *out, txd_arena *arena, const txd_probe *probe,
                              const txd_probe_context *context)
 {
-    const txd_probe_use all = {.points = "*"};
-    txd_probe_sites values, params;
+    static const txd_site_kind order[] = {TXD_SITE_VALUE, TXD_SITE_PARAMETER,
+                                          TXD_SITE_GRADIENT,
+                                          TXD_SITE_PARAMETER_GRADIENT};
+    const txd_probe_use all = {.points = "*,*@grad"};
+    txd_probe_sites sites[TXD_SITE_KINDS];
+    size_t room = 2 * TXD_POINT_COUNT;
 
-    TXD_TRY(txd_probe_sites_find(&values, arena, probe, &all, context, TXD_SITE_VALUE));
-    TXD_TRY(
-        txd_probe_sites_find(&params, arena, probe, &all, context, TXD_SITE_PARAMETER));
+    for (int k = 0; k < TXD_SITE_KINDS; k++) {
+        TXD_TRY(txd_probe_sites_find(&sites[k], arena, probe, &all, context, order[k]));
+        room += sites[k].count;
+    }
     *out = (known){.count = 0};
-    out->names = txd_arena_alloc(arena, values.count + params.count + TXD_POINT_COUNT,
-                                 sizeof *out->names);
+    out->names = txd_arena_alloc(arena, room, sizeof *out->names);
     if (!out->names)
         return TXD_ERR_MEMORY;
-    for (size_t i = 0; i < values.count; i++) {
-        char text[TXD_SITE_NAME_BYTES];
-
-        if (values.list[i].layer != 0)
-            continue;
-        snprintf(text, sizeof text, "layers.*.%s",
-                 txd_point_get(values.list[i].point)->name);
-        TXD_TRY(add_name(out, arena, text));
-    }
-    for (size_t i = 0; i < values.count; i++)
-        TXD_TRY(add_name(out, arena, values.names[i]));
-    for (size_t i = 0; i < params.count; i++)
-        TXD_TRY(add_name(out, arena, params.names[i]));
+    for (int k = 0; k < TXD_SITE_KINDS; k++)
+        TXD_TRY(add_stars(out, arena, &sites[k]));
+    for (int k = 0; k < TXD_SITE_KINDS; k++)
+        for (size_t i = 0; i < sites[k].count; i++)
+            TXD_TRY(add_name(out, arena, sites[k].names[i]));
     return TXD_OK;
 }
 
@@ -151,13 +165,14 @@ static txd_status fail_at(txd_status status, const txd_setting *use, const char 
 static txd_status check_sites(const txd_probe *probe, const txd_probe_use *use,
                               txd_arena *arena, const txd_probe_context *context)
 {
-    txd_probe_sites values, params;
+    for (int kind = 0; kind < TXD_SITE_KINDS; kind++) {
+        txd_probe_sites sites;
 
-    TXD_TRY(txd_probe_sites_find(&values, arena, probe, use, context, TXD_SITE_VALUE));
-    TXD_TRY(
-        txd_probe_sites_find(&params, arena, probe, use, context, TXD_SITE_PARAMETER));
-    if (values.count + params.count > 0)
-        return TXD_OK;
+        TXD_TRY(txd_probe_sites_find(&sites, arena, probe, use, context,
+                                     (txd_site_kind)kind));
+        if (sites.count > 0)
+            return TXD_OK;
+    }
     return txd_fail(TXD_ERR_CONFIG,
                     "points and layers together select nothing that the probe %s "
                     "records in this model",
@@ -259,6 +274,20 @@ static txd_status make_defaults(txd_probe_use **out, size_t *count, txd_arena *a
     *out = uses;
     *count = context->length <= TXD_SHORT_LENGTH ? all : all - 1;
     return TXD_OK;
+}
+
+bool txd_record_has_gradients(const txd_probe_use *uses, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const txd_probe *probe = txd_probe_find(uses[i].probe);
+        const char *points = uses[i].points;
+
+        if (!points)
+            points = probe ? probe->points : "";
+        if (strchr(points, '@'))
+            return true;
+    }
+    return false;
 }
 
 txd_status txd_record_read(txd_probe_use **out, size_t *count, txd_arena *arena,

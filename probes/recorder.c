@@ -29,6 +29,7 @@ struct txd_recorder {
     FILE *lines;      /* opened by the first step, so that a failed start keeps it */
     int step;
     size_t length;
+    bool has_gradients;
     struct timespec begun;
 };
 
@@ -172,6 +173,7 @@ txd_status txd_recorder_create(txd_recorder **out, const char *path, bool force,
     }
     recorder->context = *context;
     recorder->context.recording = recorder->recording;
+    recorder->has_gradients = txd_record_has_gradients(uses, count);
     status = fill(recorder, path, force, info, uses, count);
     if (status != TXD_OK) {
         txd_recorder_discard(recorder);
@@ -243,16 +245,18 @@ txd_status txd_recorder_step_begin(txd_recorder *recorder, const txd_inputs *inp
     return write_inputs(recorder, inputs);
 }
 
-static txd_status append_step(const txd_recorder *recorder, double loss)
+static txd_status append_step(const txd_recorder *recorder, double loss,
+                              double grad_norm)
 {
-    static const char *const kind[] = {"forward"};
+    static const char *const kinds[] = {"forward", "backward"};
     const int64_t step = recorder->step, length = (int64_t)recorder->length;
     const txd_column columns[] = {
         {.name = "step", .dtype = TXD_I64, .data = &step},
-        {.name = "kind", .strings = kind},
+        {.name = "kind", .strings = &kinds[recorder->has_gradients]},
         {.name = "length_q", .dtype = TXD_I64, .data = &length},
         {.name = "length_k", .dtype = TXD_I64, .data = &length},
         {.name = "loss", .dtype = TXD_F64, .data = &loss},
+        {.name = "grad_norm", .dtype = TXD_F64, .data = &grad_norm},
     };
 
     return txd_recording_append(recorder->recording, "steps", columns,
@@ -268,7 +272,8 @@ static double seconds_since(const struct timespec *begun)
            1e-9 * (double)(now.tv_nsec - begun->tv_nsec);
 }
 
-static void print_line(txd_text *line, const txd_recorder *recorder, double loss)
+static void print_line(txd_text *line, const txd_recorder *recorder, double loss,
+                       double grad_norm)
 {
     txd_json json;
 
@@ -278,6 +283,10 @@ static void print_line(txd_text *line, const txd_recorder *recorder, double loss
     txd_json_int(&json, recorder->step);
     txd_json_key(&json, "loss");
     txd_json_number(&json, loss);
+    if (recorder->has_gradients) {
+        txd_json_key(&json, "grad_norm");
+        txd_json_number(&json, grad_norm);
+    }
     txd_json_key(&json, "seconds");
     txd_json_number(&json, round(seconds_since(&recorder->begun) * 1e6) / 1e6);
     txd_json_key(&json, "bytes");
@@ -299,15 +308,15 @@ static txd_status write_line(txd_recorder *recorder, const txd_text *line)
     return txd_fail(TXD_ERR_IO, "%s: %s", recorder->lines_path, strerror(errno));
 }
 
-txd_status txd_recorder_step_end(txd_recorder *recorder, double loss)
+txd_status txd_recorder_step_end(txd_recorder *recorder, double loss, double grad_norm)
 {
     txd_text line;
     txd_status status;
 
-    TXD_TRY(append_step(recorder, loss));
+    TXD_TRY(append_step(recorder, loss, grad_norm));
     TXD_TRY(txd_recording_flush(recorder->recording));
     txd_text_init(&line);
-    print_line(&line, recorder, loss);
+    print_line(&line, recorder, loss, grad_norm);
     status = txd_text_status(&line);
     if (status == TXD_OK)
         status = write_line(recorder, &line);

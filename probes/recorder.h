@@ -23,6 +23,9 @@ extern const txd_key txd_record_keys[];
 txd_status txd_record_read(txd_probe_use **out, size_t *count, txd_arena *arena,
                            const txd_setting *root, const txd_probe_context *context);
 
+/* True if the uses select a gradient: only then do passes need a backward half. */
+bool txd_record_has_gradients(const txd_probe_use *uses, size_t count);
+
 /* What a recording holds besides the probes' data. */
 typedef struct txd_recorder_info {
     const char *command, *config, *faults, *backend, *simd, *blas;
@@ -39,10 +42,10 @@ txd_status txd_recorder_create(txd_recorder **out, const char *path, bool force,
 txd_tap *const *txd_recorder_taps(const txd_recorder *recorder, size_t *count);
 
 /* Records the inputs before a step; after it, /steps, a flush, and one line of
- * PATH.jsonl. */
+ * PATH.jsonl. grad_norm: of all parameters; NaN without a backward half. */
 txd_status txd_recorder_step_begin(txd_recorder *recorder, const txd_inputs *inputs,
                                    int step);
-txd_status txd_recorder_step_end(txd_recorder *recorder, double loss);
+txd_status txd_recorder_step_end(txd_recorder *recorder, double loss, double grad_norm);
 
 /* The recording underneath, for the verdicts (/checks). */
 txd_recording *txd_recorder_recording(txd_recorder *recorder);

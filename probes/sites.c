@@ -5,31 +5,46 @@
  */
 #include "probes/common.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static size_t candidates(const txd_probe_context *context, txd_site_kind kind)
 {
-    if (kind == TXD_SITE_VALUE)
+    if (!txd_site_is_parameter(kind))
         return context->stops;
     return context->params ? txd_params_count(context->params) : 0;
 }
 
-/* Fills everything but the name of a parameter, which lives as long as the model. */
-static const char *candidate(txd_site *site, char *name,
-                             const txd_probe_context *context, size_t i)
+/* Everything but the name of the i-th site of a kind; the name goes to `name`.
+ * Gradients come from the last value to the first. */
+static txd_site candidate(char *name, const txd_probe_context *context, size_t i,
+                          txd_site_kind kind)
 {
-    const txd_param *param;
+    txd_site site = {.kind = kind, .index = i, .point = TXD_POINT_COUNT};
 
-    site->index = i;
-    if (site->kind == TXD_SITE_VALUE) {
-        site->point = context->order[i].point;
-        site->layer = context->order[i].layer;
-        return txd_point_name(name, TXD_SITE_NAME_BYTES, site->point, site->layer);
+    if (txd_site_is_parameter(kind)) {
+        const txd_param *param = txd_params_at((txd_params *)context->params, i);
+
+        site.layer = param->layer;
+        snprintf(name, TXD_SITE_NAME_BYTES, "%s", param->name);
+    } else {
+        size_t stop = kind == TXD_SITE_GRADIENT ? context->stops - 1 - i : i;
+
+        site.point = context->order[stop].point;
+        site.layer = context->order[stop].layer;
+        txd_point_name(name, TXD_SITE_NAME_BYTES, site.point, site.layer);
     }
-    param = txd_params_at((txd_params *)context->params, i);
-    site->point = TXD_POINT_COUNT;
-    site->layer = param->layer;
-    return param->name;
+    if (txd_site_is_gradient(kind))
+        snprintf(name + strlen(name), TXD_SITE_NAME_BYTES - strlen(name), "%s",
+                 TXD_GRADIENT_SUFFIX);
+    return site;
+}
+
+/* Tokens, positions and the like are no numbers that a loss could follow. */
+static bool exists(const txd_site *site)
+{
+    return site->kind != TXD_SITE_GRADIENT ||
+           txd_point_get(site->point)->place != TXD_PLACE_INPUT;
 }
 
 txd_status txd_probe_sites_find(txd_probe_sites *out, txd_arena *arena,
@@ -44,11 +59,10 @@ txd_status txd_probe_sites_find(txd_probe_sites *out, txd_arena *arena,
     if (!sites.list || !sites.names)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        char text[TXD_SITE_NAME_BYTES];
-        txd_site site = {.kind = kind};
-        const char *name = candidate(&site, text, context, i);
+        char name[TXD_SITE_NAME_BYTES];
+        txd_site site = candidate(name, context, i, kind);
 
-        if (!probe->ask(kind, site.point) ||
+        if (!exists(&site) || !probe->ask(kind, site.point) ||
             !txd_probe_use_selects(probe, use, name, site.layer, -1))
             continue;
         site.name = txd_arena_string(arena, name);
@@ -65,7 +79,7 @@ static bool is_same(const txd_site *a, const txd_site *b)
 {
     if (a->kind != b->kind)
         return false;
-    if (a->kind == TXD_SITE_VALUE)
+    if (!txd_site_is_parameter(a->kind))
         return a->point == b->point && a->layer == b->layer;
     return strcmp(a->name, b->name) == 0;
 }

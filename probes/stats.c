@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The probe `stats`: mean, deviation, range and non-finite elements of every value,
- * as one series. The backends compute them; this file only keeps them.
+ * The probe `stats`: mean, deviation, range and non-finite elements of every value
+ * (and, where they are asked for, gradient), as one series. The backends compute them;
+ * this file only keeps them.
  */
 #include <string.h>
 
@@ -14,7 +15,9 @@ typedef struct stats {
 
 static unsigned ask(txd_site_kind kind, txd_point point)
 {
-    if (kind != TXD_SITE_VALUE || txd_point_get(point)->place == TXD_PLACE_INPUT)
+    if (kind == TXD_SITE_PARAMETER)
+        return 0;
+    if (kind == TXD_SITE_VALUE && txd_point_get(point)->place == TXD_PLACE_INPUT)
         return 0;
     return TXD_ASK_STATS;
 }
@@ -22,12 +25,15 @@ static unsigned ask(txd_site_kind kind, txd_point point)
 static txd_status fill(void *self)
 {
     stats *state = self;
-    const char *fields = txd_series_stat_fields(state->frame.arena, "");
+    txd_series_spec spec = {
+        .name = "stats",
+        .fields = txd_series_stat_fields(state->frame.arena, ""),
+        .kinds = TXD_KINDS_VALUES | TXD_KIND(TXD_SITE_PARAMETER_GRADIENT),
+    };
 
-    if (!fields)
+    if (!spec.fields)
         return TXD_ERR_MEMORY;
-    return txd_series_create(&state->series, &state->frame, "stats", fields,
-                             TXD_SITE_VALUE);
+    return txd_series_create(&state->series, &state->frame, &spec);
 }
 
 static txd_status end(void *self, const txd_block *block)

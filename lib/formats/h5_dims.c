@@ -27,6 +27,7 @@ static const struct axis_name {
     {'f', false, "value_width"}, {'d', false, "width"},  {'m', false, "mlp_width"},
     {'v', false, "vocabulary"},  {'i', false, "row"},    {'j', false, "column"},
     {'n', false, "number"},      {'x', false, "site"},   {'y', false, "field"},
+    {'r', false, "out"},         {'c', false, "in"},
 };
 
 static const struct axis_name *find_name(char letter)

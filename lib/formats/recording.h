@@ -112,10 +112,11 @@ txd_status txd_recording_close(txd_recording *recording, bool complete);
 void txd_recording_discard(txd_recording *recording);
 
 /* Opens a recording (PATH, or PATH.part if only that exists: *partial, which may be
- * NULL, says so) as a trace. Entry names: "/value/a/b/full" is "a.b"; every other
- * dataset is its path without the leading slash ("rows/entropy", "input/tokens").
- * Axes include the step. Metadata: root attributes as text. Value entries come in
- * the order of execution of the recorded configuration, others after them. */
+ * NULL, says so) as a trace. Entry names: "/value/a/b/full" is "a.b",
+ * "/grad/a/b/full" is "a.b@grad"; every other dataset is its path without the leading
+ * slash ("rows/entropy", "input/tokens"). Axes include the step. Metadata: root
+ * attributes as text. Value entries come in the order of execution of the recorded
+ * configuration, those of gradients after them in theirs, others after these. */
 txd_status txd_recording_open(txd_trace **out, const char *path, bool *partial);
 
 /* A metadata key of opened recordings that is no attribute: the file that is read. */

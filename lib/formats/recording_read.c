@@ -85,20 +85,28 @@ static const txd_trace_methods methods = {
     .strings = get_strings,
 };
 
-/* "value/layers/3/attn/weights/full" is "layers.3.attn.weights". */
+/* "value/layers/3/attn/weights/full" is "layers.3.attn.weights", and below "grad/" the
+ * same "@grad". */
 static txd_status name_value(recording_trace *trace, txd_h5_entry *entry)
 {
-    static const char front[] = "value/", back[] = "/full";
-    size_t length = strlen(entry->path), ends = strlen(front) + strlen(back);
+    static const char *const fronts[] = {"value/", "grad/"};
+    static const char *const ends[] = {"", TXD_GRADIENT_SUFFIX};
+    static const char back[] = "/full";
+    size_t length = strlen(entry->path), bytes;
+    int kind = strncmp(entry->path, fronts[0], strlen(fronts[0])) == 0 ? 0 : 1;
+    size_t front = strlen(fronts[kind]);
     char *name;
 
-    if (length <= ends || strncmp(entry->path, front, strlen(front)) != 0 ||
+    if (length <= front + strlen(back) ||
+        strncmp(entry->path, fronts[kind], front) != 0 ||
         strcmp(entry->path + length - strlen(back), back) != 0)
         return TXD_OK;
-    name = txd_arena_alloc(trace->arena, length - ends + 1, 1);
+    length -= front + strlen(back);
+    bytes = length + strlen(ends[kind]) + 1;
+    name = txd_arena_alloc(trace->arena, bytes, 1);
     if (!name)
         return TXD_ERR_MEMORY;
-    memcpy(name, entry->path + strlen(front), length - ends);
+    snprintf(name, bytes, "%.*s%s", (int)length, entry->path + front, ends[kind]);
     for (char *c = name; *c; c++)
         *c = *c == '/' ? '.' : *c;
     entry->info.name = name;
@@ -106,16 +114,24 @@ static txd_status name_value(recording_trace *trace, txd_h5_entry *entry)
     return TXD_OK;
 }
 
+/* The point of a value or of a gradient; false for what is neither. */
+static bool parse(txd_point *point, int *layer, bool *is_gradient, const char *name)
+{
+    *is_gradient = txd_point_parse(point, layer, name) != TXD_OK;
+    return !*is_gradient || txd_point_parse_gradient(point, layer, name) == TXD_OK;
+}
+
 /* Axes of a known point, for files of others that do not say them. */
 static txd_status find_axes(recording_trace *trace, txd_h5_entry *entry)
 {
     const char *axes;
+    bool is_gradient;
     txd_point point;
     char *text;
     int layer;
 
     if (!entry->is_value || entry->info.axes[0] ||
-        txd_point_parse(&point, &layer, entry->info.name) != TXD_OK)
+        !parse(&point, &layer, &is_gradient, entry->info.name))
         return TXD_OK;
     axes = txd_point_get(point)->axes;
     if (strlen(axes) + 1 != (size_t)entry->info.rank)
@@ -139,14 +155,15 @@ static bool read_config(txd_config *out, txd_arena *arena, const char *text)
 
 static void number_entry(txd_h5_entry *entry, const txd_stop *stops, size_t count)
 {
+    bool is_gradient;
     txd_point point;
     int layer;
 
-    if (txd_point_parse(&point, &layer, entry->info.name) != TXD_OK)
+    if (!parse(&point, &layer, &is_gradient, entry->info.name))
         return;
     for (size_t i = 0; i < count; i++)
         if (stops[i].point == point && stops[i].layer == layer)
-            entry->order = i;
+            entry->order = is_gradient ? 2 * count - 1 - i : i;
 }
 
 static int compare_order(const void *a, const void *b)
@@ -179,7 +196,7 @@ static txd_status sort_entries(recording_trace *trace)
         if (status != TXD_OK)
             break;
         /* Behind all stops: values first, each in the order of the file. */
-        entries[i].order = stop_count + i + (entries[i].is_value ? 0 : count);
+        entries[i].order = 2 * stop_count + i + (entries[i].is_value ? 0 : count);
         if (entries[i].is_value)
             number_entry(&entries[i], stops, stop_count);
     }

@@ -222,6 +222,19 @@ txd_status txd_point_parse(txd_point *point, int *layer, const char *name)
     return TXD_OK;
 }
 
+txd_status txd_point_parse_gradient(txd_point *point, int *layer, const char *name)
+{
+    size_t length = strlen(name), end = strlen(TXD_GRADIENT_SUFFIX);
+    char value[128];
+
+    if (length < end || length - end >= sizeof value ||
+        strcmp(name + length - end, TXD_GRADIENT_SUFFIX) != 0)
+        return txd_fail(TXD_ERR_MISSING, "\"%.200s\" is no gradient: it ends in no %s",
+                        name, TXD_GRADIENT_SUFFIX);
+    snprintf(value, sizeof value, "%.*s", (int)(length - end), name);
+    return txd_point_parse(point, layer, value);
+}
+
 int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_point point,
                    const txd_extent *extent)
 {

@@ -44,6 +44,12 @@ char *txd_point_name(char *text, size_t bytes, txd_point point, int layer);
  * nearest point when it is none. */
 txd_status txd_point_parse(txd_point *point, int *layer, const char *name);
 
+/* What ends the name of a gradient. */
+#define TXD_GRADIENT_SUFFIX "@grad"
+
+/* The same for the gradient of a value: "layers.3.attn.weights@grad". */
+txd_status txd_point_parse_gradient(txd_point *point, int *layer, const char *name);
+
 /* How much a pass reads: batch rows, tokens, and rows of the memory that
  * cross-attention attends to (0 without). */
 typedef struct txd_extent {

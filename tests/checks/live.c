@@ -143,7 +143,8 @@ static void run_steps(live *l, txd_run *run, tape *t)
             must(txd_recorder_step_begin(t->recorder, &inputs, (int)step));
         must(txd_run_pass(run, &inputs, (int)step));
         if (t->recorder)
-            must(txd_recorder_step_end(t->recorder, txd_run_loss(run)));
+            must(txd_recorder_step_end(t->recorder, txd_run_loss(run),
+                                       txd_run_gradient_norm(run)));
     }
 }
 

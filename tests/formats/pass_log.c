@@ -325,7 +325,8 @@ void pass_record(const char *path, const recorded_pass *pass, pass_log *log)
 
         ok(txd_recorder_step_begin(recorder, &inputs, (int)step));
         ok(txd_run_pass(run, &inputs, (int)step));
-        ok(txd_recorder_step_end(recorder, txd_run_loss(run)));
+        ok(txd_recorder_step_end(recorder, txd_run_loss(run),
+                                 txd_run_gradient_norm(run)));
     }
     ok(txd_recorder_close(recorder, true));
     txd_run_destroy(run);

@@ -26,15 +26,69 @@ static void offer(txd_tap *tap, const txd_block *block)
     free(slot);
 }
 
+/* The part of a stop's whole value that `block` is, as doubles in the arena. */
+static double *part_of(const fake_pass *fake, const double *values,
+                       const txd_block *block)
+{
+    txd_tensor all =
+        txd_tensor_make(TXD_F64, (void *)values, block->value.rank, block->dims);
+    double *part =
+        txd_arena_alloc(fake->arena, txd_tensor_count(&block->value), sizeof *part);
+
+    txd_tensor_block(part, TXD_F64, &all, block->start, block->value.dims);
+    return part;
+}
+
+/* Tiles have the shape of the block that asks. */
+static txd_status look_up(txd_tensor *out, const txd_block *block, txd_point point,
+                          double *(*find)(const fake_pass *, txd_point, int))
+{
+    const fake_pass *fake = block->source;
+    const txd_extent extent = txd_inputs_extent(&fake->inputs);
+    double *values = find(fake, point, block->site->layer);
+    size_t dims[TXD_MAX_RANK];
+    int rank = txd_point_dims(dims, &fake->config, point, &extent);
+
+    *out = txd_tensor_make(TXD_F64, values, rank, dims);
+    if (txd_point_get(point)->place == TXD_PLACE_TILE) {
+        *out = block->value;
+        out->dtype = TXD_F64;
+        out->data = part_of(fake, values, block);
+    }
+    return TXD_OK;
+}
+
+static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    return look_up(out, block, point, fake_value);
+}
+
+static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    return look_up(out, block, point, fake_gradient);
+}
+
+static void fill_stats(double *out, const fake_pass *fake, const txd_block *block,
+                       size_t stop)
+{
+    bool is_gradient = txd_site_is_gradient(block->site->kind);
+
+    for (size_t i = 0; i < TXD_STAT_COUNT_OF; i++)
+        out[i] = fake->stats[stop][i] + (is_gradient && i <= TXD_STAT_MAX ? 1e5 : 0);
+}
+
 /* The part [start, start + value.dims) of a stop, exactly as large, so that reading
  * beyond it is seen by a sanitizer. */
 static void offer_part(const fake_pass *fake, txd_tap *tap, txd_block *block,
                        size_t stop, unsigned asked)
 {
+    bool is_gradient = txd_site_is_gradient(block->site->kind);
+    double *const *values = is_gradient ? fake->gradients : fake->values;
     txd_tensor all =
-        txd_tensor_make(TXD_F64, fake->values[stop], block->value.rank, block->dims);
+        txd_tensor_make(TXD_F64, values[stop], block->value.rank, block->dims);
     txd_dtype dtype = block->value.dtype;
     size_t count = txd_tensor_count(&block->value);
+    double stats[TXD_STAT_COUNT_OF];
 
     block->value.data = NULL;
     if (asked & TXD_ASK_VALUE) {
@@ -45,9 +99,18 @@ static void offer_part(const fake_pass *fake, txd_tap *tap, txd_block *block,
     }
     if (!(asked & TXD_ASK_ROWS))
         block->rows = NULL;
-    block->stats = block->last && (asked & TXD_ASK_STATS) ? fake->stats[stop] : NULL;
+    fill_stats(stats, fake, block, stop);
+    block->stats = block->last && (asked & TXD_ASK_STATS) ? stats : NULL;
+    block->earlier = earlier;
+    block->gradient = is_gradient ? gradient : NULL;
+    block->source = fake;
     offer(tap, block);
     free(block->value.data);
+}
+
+static bool has_rows(const txd_site *site)
+{
+    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS;
 }
 
 static void offer_tiles(const fake_pass *fake, txd_tap *tap, txd_block *block,
@@ -64,7 +127,7 @@ static void offer_tiles(const fake_pass *fake, txd_tap *tap, txd_block *block,
 
             memcpy(block->start, start, sizeof start);
             block->value = txd_tensor_make(fake->dtype, NULL, 4, dims);
-            block->rows = block->site->point == TXD_POINT_ATTN_WEIGHTS
+            block->rows = has_rows(block->site)
                               ? fake->rows[layer] + (i * n + q) * TXD_ROW_COUNT
                               : NULL;
             block->last = i + 1 == fake->inputs.batch * heads && q + rows == n;
@@ -93,14 +156,15 @@ static void offer_row_tiles(const fake_pass *fake, txd_tap *tap, txd_block *bloc
 }
 
 static void feed_stop(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
-                      size_t stop)
+                      txd_site_kind kind, size_t stop)
 {
     char name[96];
-    txd_site site = {.kind = TXD_SITE_VALUE,
+    bool is_gradient = txd_site_is_gradient(kind);
+    txd_site site = {.kind = kind,
                      .step = pass->step,
                      .point = fake->order[stop].point,
                      .layer = fake->order[stop].layer,
-                     .index = stop,
+                     .index = is_gradient ? fake->stops - 1 - stop : stop,
                      .name = name};
     txd_block block = {.site = &site, .pass = pass};
     txd_place place = txd_point_get(site.point)->place;
@@ -108,7 +172,11 @@ static void feed_stop(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
     unsigned asked;
     int rank;
 
+    if (is_gradient && place == TXD_PLACE_INPUT)
+        return;
     txd_point_name(name, sizeof name, site.point, site.layer);
+    if (is_gradient)
+        strcat(name, TXD_GRADIENT_SUFFIX);
     asked = tap->ask(tap->self, &site);
     if (!asked)
         return;
@@ -116,7 +184,7 @@ static void feed_stop(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
     block.value = txd_tensor_make(place == TXD_PLACE_INPUT ? TXD_I32 : fake->dtype,
                                   NULL, rank, block.dims);
     block.last = true;
-    if (site.point == TXD_POINT_ATTN_WEIGHTS)
+    if (has_rows(&site))
         block.rows = fake->rows[site.layer];
     if (place == TXD_PLACE_TILE && !fake->whole)
         offer_tiles(fake, tap, &block, stop, asked);
@@ -144,18 +212,51 @@ static void feed_params(const fake_pass *fake, txd_tap *tap, const txd_pass *pas
     }
 }
 
+static void feed_param_gradient(const fake_pass *fake, txd_tap *tap,
+                                const txd_pass *pass, size_t i)
+{
+    const txd_param *param = txd_params_at(fake->params, i);
+    char name[96];
+    txd_site site = {.kind = TXD_SITE_PARAMETER_GRADIENT,
+                     .step = pass->step,
+                     .point = TXD_POINT_COUNT,
+                     .layer = param->layer,
+                     .index = i,
+                     .name = name};
+    txd_block block = {.site = &site, .pass = pass, .last = true};
+
+    snprintf(name, sizeof name, "%s" TXD_GRADIENT_SUFFIX, param->name);
+    block.value = txd_tensor_make(TXD_F64, fake->param_gradients[i], param->value.rank,
+                                  param->value.dims);
+    memcpy(block.dims, param->value.dims, sizeof block.dims);
+    block.stats = fake->param_stats[i];
+    if (tap->ask(tap->self, &site))
+        offer(tap, &block);
+}
+
+static void feed_gradients(const fake_pass *fake, txd_tap *tap, const txd_pass *pass)
+{
+    for (size_t i = fake->stops; i-- > 0;)
+        feed_stop(fake, tap, pass, TXD_SITE_GRADIENT, i);
+    for (size_t i = 0; i < txd_params_count(fake->params); i++)
+        feed_param_gradient(fake, tap, pass, i);
+}
+
 void fake_feed(const fake_pass *fake, txd_tap *const *taps, size_t count, int step)
 {
     const txd_pass pass = {.claimed = &fake->config,
                            .inputs = &fake->inputs,
                            .dtype = fake->dtype,
+                           .loss_scale = fake->loss_scale,
                            .step = step};
 
     for (size_t t = 0; t < count; t++) {
         if (step == 0)
             feed_params(fake, taps[t], &pass);
         for (size_t i = 0; i < fake->stops; i++)
-            feed_stop(fake, taps[t], &pass, i);
+            feed_stop(fake, taps[t], &pass, TXD_SITE_VALUE, i);
+        if (taps[t]->gradients)
+            feed_gradients(fake, taps[t], &pass);
         if (taps[t]->step_end)
             ck_assert_msg(taps[t]->step_end(taps[t]->self, &pass) == TXD_OK, "%s: %s",
                           taps[t]->name, txd_message());
@@ -166,8 +267,8 @@ txd_recorder *fake_record(const fake_pass *fake, const char *path, const char *r
                           size_t steps)
 {
     txd_probe_context context = fake_context(fake, steps);
+    txd_text config;
     txd_recorder_info info = {.command = "txdiag run fake.cfg",
-                              .config = "model : { vocab = 1; };",
                               .faults = "",
                               .backend = "fake",
                               .simd = "none",
@@ -178,6 +279,9 @@ txd_recorder *fake_record(const fake_pass *fake, const char *path, const char *r
     txd_probe_use *uses = NULL;
     size_t count = 0;
 
+    txd_text_init(&config);
+    txd_config_print(&config, &fake->config);
+    info.config = txd_text_get(&config);
     ck_assert_msg(txd_cfg_parse(&root, fake->arena, "fake.cfg", record) == TXD_OK, "%s",
                   txd_message());
     ck_assert_msg(txd_record_read(&uses, &count, fake->arena, root, &context) == TXD_OK,
@@ -185,6 +289,7 @@ txd_recorder *fake_record(const fake_pass *fake, const char *path, const char *r
     ck_assert_msg(txd_recorder_create(&recorder, path, false, &context, &info, uses,
                                       count) == TXD_OK,
                   "%s", txd_message());
+    txd_text_finish(&config);
     return recorder;
 }
 
@@ -196,8 +301,8 @@ void fake_step(const fake_pass *fake, txd_recorder *recorder, int step)
     ck_assert_msg(txd_recorder_step_begin(recorder, &fake->inputs, step) == TXD_OK,
                   "%s", txd_message());
     fake_feed(fake, taps, count, step);
-    ck_assert_msg(txd_recorder_step_end(recorder, 0.5 + step) == TXD_OK, "%s",
-                  txd_message());
+    ck_assert_msg(txd_recorder_step_end(recorder, 0.5 + step, 0.25 + step) == TXD_OK,
+                  "%s", txd_message());
 }
 
 txd_trace *fake_finish(txd_recorder *recorder, const char *path)

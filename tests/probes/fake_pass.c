@@ -30,6 +30,7 @@ void fake_make(fake_pass *fake, const char *cfg, size_t batch, size_t length)
         TXD_OK);
     fake->dtype = TXD_F32;
     fake->tile_rows = 256;
+    fake->loss_scale = 1;
     fake_fill(fake, batch, length, 0, 1);
 }
 
@@ -73,6 +74,24 @@ static void fill_value(fake_pass *fake, size_t stop, unsigned seed)
         fake->stats[stop][i] = (double)(100 * stop + i) + seed;
     fake->stats[stop][TXD_STAT_NONFINITE] = 0;
     fake->stats[stop][TXD_STAT_FIRST] = -1;
+    fake->gradients[stop] = reserve(fake, count, sizeof *value);
+    for (size_t i = 0; i < count; i++)
+        fake->gradients[stop][i] = (float)made_up(seed + 50, stop, i);
+}
+
+static void fill_param(fake_pass *fake, size_t i, unsigned seed)
+{
+    const txd_tensor *value = &txd_params_at(fake->params, i)->value;
+    size_t count = txd_tensor_count(value);
+
+    fake->param_stats[i] = reserve(fake, TXD_STAT_COUNT_OF, sizeof(double));
+    for (size_t s = 0; s < TXD_STAT_COUNT_OF; s++)
+        fake->param_stats[i][s] = (double)(10 * i + s) + 0.5;
+    fake->param_stats[i][TXD_STAT_NONFINITE] = 0;
+    fake->param_stats[i][TXD_STAT_FIRST] = -1;
+    fake->param_gradients[i] = reserve(fake, count, sizeof(double));
+    for (size_t e = 0; e < count; e++)
+        fake->param_gradients[i][e] = (float)made_up(seed + 90, i, e);
 }
 
 /* Seen keys share the row by made-up parts; hidden keys have exactly 0. */
@@ -137,28 +156,36 @@ void fake_fill(fake_pass *fake, size_t batch, size_t length, size_t padding,
     fake->stats = reserve(fake, fake->stops, sizeof *fake->stats);
     fake->rows = reserve(fake, fake->config.n_layers, sizeof *fake->rows);
     fake->param_stats = reserve(fake, params, sizeof *fake->param_stats);
+    fake->gradients = reserve(fake, fake->stops, sizeof *fake->gradients);
+    fake->param_gradients = reserve(fake, params, sizeof *fake->param_gradients);
     for (size_t i = 0; i < fake->stops; i++)
         fill_value(fake, i, seed);
-    for (size_t i = 0; i < params; i++) {
-        fake->param_stats[i] = reserve(fake, TXD_STAT_COUNT_OF, sizeof(double));
-        for (size_t s = 0; s < TXD_STAT_COUNT_OF; s++)
-            fake->param_stats[i][s] = (double)(10 * i + s) + 0.5;
-        fake->param_stats[i][TXD_STAT_NONFINITE] = 0;
-        fake->param_stats[i][TXD_STAT_FIRST] = -1;
-    }
+    for (size_t i = 0; i < params; i++)
+        fill_param(fake, i, seed);
     for (int layer = 0; layer < (int)fake->config.n_layers; layer++) {
         fill_weights(fake, layer, seed);
         fill_rows(fake, layer, seed);
     }
 }
 
-double *fake_value(const fake_pass *fake, txd_point point, int layer)
+static double *find(const fake_pass *fake, double *const *list, txd_point point,
+                    int layer)
 {
     for (size_t i = 0; i < fake->stops; i++)
         if (fake->order[i].point == point && fake->order[i].layer == layer)
-            return fake->values[i];
+            return list[i];
     ck_abort_msg("no such point");
     return NULL;
+}
+
+double *fake_value(const fake_pass *fake, txd_point point, int layer)
+{
+    return find(fake, fake->values, point, layer);
+}
+
+double *fake_gradient(const fake_pass *fake, txd_point point, int layer)
+{
+    return find(fake, fake->gradients, point, layer);
 }
 
 txd_probe_context fake_context(const fake_pass *fake, size_t steps)

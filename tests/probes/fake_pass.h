@@ -19,6 +19,9 @@ typedef struct fake_pass {
     double **rows;   /* one per layer: (b, h, q, column) */
     double **stats;  /* one per stop */
     double **param_stats;
+    double **gradients; /* one per stop, like the values */
+    double **param_gradients;
+    double loss_scale; /* as the pass says */
     txd_dtype dtype;
     size_t tile_rows;
     bool whole;       /* attention comes as one block of all heads */
@@ -36,12 +39,14 @@ void fake_fill(fake_pass *fake, size_t batch, size_t length, size_t padding,
 
 /* The whole value at a point, to be read or changed. */
 double *fake_value(const fake_pass *fake, txd_point point, int layer);
+double *fake_gradient(const fake_pass *fake, txd_point point, int layer);
 size_t fake_count(const fake_pass *fake, txd_point point);
 
 /* A context for `steps` steps of at most this shape. */
 txd_probe_context fake_context(const fake_pass *fake, size_t steps);
 
-/* Offers parameters (before step 0) and all values of a step. */
+/* Offers parameters (before step 0), all values of a step, and to those who want them
+ * all gradients. Statistics of gradients are a hundred thousand above the values'. */
 void fake_feed(const fake_pass *fake, txd_tap *const *taps, size_t count, int step);
 
 /* Records one step per call of fake_step; `uses` as in model.cfg's record. */

@@ -83,6 +83,14 @@ START_TEST(mistakes_are_refused_with_place_and_remedy)
         {"record = ({probe = \"pooled\"; cells = 0;});", "m.cfg:1: record.0.cells",
          "1"},
         {"record = ({probe = \"full\"; point = \"logits\";});", "m.cfg:1", "points"},
+        {"record = ({probe = \"full\"; points = \"layers.*.attn.q@grd\";});",
+         "m.cfg:1: record.0.points", "nearest: layers.*.attn.q@grad"},
+        {"record = ({probe = \"full\"; points = \"input.tokens@grad\";});",
+         "m.cfg:1: record.0.points", "the probe full"},
+        {"record = ({probe = \"rows\"; points = \"*@grad\";});",
+         "m.cfg:1: record.0.points", "layers.*.attn.weights"},
+        {"record = ({probe = \"grad_norm\"; points = \"*\";});",
+         "m.cfg:1: record.0.points", "layers.*.resid.post@grad"},
     };
 
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
@@ -158,7 +166,7 @@ START_TEST(every_probe_is_described)
         ck_assert_uint_gt(strlen(probe->sentence), 20);
         ck_assert_uint_gt(strlen(probe->points), 0);
     }
-    ck_assert_uint_eq(count, 7);
+    ck_assert_uint_eq(count, 8);
     ck_assert_ptr_null(txd_probe_find("fulls"));
 }
 END_TEST
@@ -184,8 +192,9 @@ static void documented(const char *page, const char *name)
 
 START_TEST(the_page_on_probes_names_all_that_is_recorded)
 {
-    static const char *const norms[] = {"vectors", "mean", "std",      "min",
-                                        "max",     "l2",   "nonfinite"};
+    static const char *const norms[] = {
+        "vectors",   "mean",  "std",     "min",   "max",     "l2",      "rms",
+        "nonfinite", "count", "max_abs", "zeros", "forward", "incoming"};
     char *page = read_page();
 
     for (size_t i = 0; txd_probe_at(i); i++) {

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operands of every point, once. The placement of the norms decides what reads the
+ * stream. Those of a gradient follow: whatever reads a value sends its gradient back.
+ */
+#include "model/operands.h"
+
+typedef struct list {
+    txd_operand *out;
+    size_t count;
+    bool is_gradient;
+} list;
+
+static void add(list *to, txd_point point, bool is_pointwise)
+{
+    if (to->count < TXD_OPERANDS)
+        to->out[to->count++] = (txd_operand){point, to->is_gradient, is_pointwise};
+}
+
+static bool is_pre(const txd_config *config)
+{
+    return config->norm_placement == TXD_PLACEMENT_PRE;
+}
+
+/* What the projections of an attention, or the MLP, read. */
+static txd_point input_of_attention(const txd_config *config, txd_attention_kind kind)
+{
+    return is_pre(config) ? txd_norm_of_attention(kind)
+                          : txd_stream_into_attention(config, kind);
+}
+
+static txd_point input_of_mlp(const txd_config *config)
+{
+    return is_pre(config) ? TXD_POINT_NORM2_OUT : txd_stream_into_mlp(config);
+}
+
+static void add_attention(list *to, const txd_config *config, txd_point point)
+{
+    txd_attention_kind kind = txd_point_attention(point);
+    txd_point own = txd_point_in_self(point);
+    bool of_memory = kind == TXD_ATTENTION_CROSS && own != TXD_POINT_ATTN_Q_PROJ;
+
+    switch (own) {
+    case TXD_POINT_ATTN_Q_PROJ:
+    case TXD_POINT_ATTN_K_PROJ:
+    case TXD_POINT_ATTN_V:
+        add(to, of_memory ? TXD_POINT_INPUT_MEMORY : input_of_attention(config, kind),
+            false);
+        return;
+    case TXD_POINT_ATTN_Q: /* a rotation mixes lanes */
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_Q_PROJ), false);
+        return;
+    case TXD_POINT_ATTN_K:
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_K_PROJ), false);
+        return;
+    case TXD_POINT_ATTN_SCORES:
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_Q), false);
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_K), false);
+        return;
+    case TXD_POINT_ATTN_HEADS:
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS), false);
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_V), true);
+        return;
+    default: /* the point before it */
+        add(to, (txd_point)(point - 1),
+            own != TXD_POINT_ATTN_WEIGHTS && own != TXD_POINT_ATTN_OUT);
+    }
+}
+
+static void add_sum(list *to, txd_point stream, txd_point branch)
+{
+    add(to, stream, true);
+    add(to, branch, true);
+}
+
+/* What a value that no attention makes is made from. */
+static void add_rest(list *to, const txd_config *config, const txd_site *site)
+{
+    bool pre = is_pre(config);
+
+    switch (site->point) {
+    case TXD_POINT_EMBED_OUT:
+        add_sum(to, TXD_POINT_EMBED_TOK, TXD_POINT_EMBED_POS);
+        return;
+    case TXD_POINT_RESID_PRE:
+        if (site->layer == 0)
+            add(to, TXD_POINT_EMBED_OUT, true);
+        return;
+    case TXD_POINT_NORM1_OUT:
+        add(to, pre ? TXD_POINT_RESID_PRE : TXD_POINT_RESID_MID, false);
+        return;
+    case TXD_POINT_NORM_CROSS_OUT:
+        add(to, pre ? TXD_POINT_RESID_MID : TXD_POINT_RESID_CROSS, false);
+        return;
+    case TXD_POINT_NORM2_OUT:
+        add(to, pre ? txd_stream_into_mlp(config) : TXD_POINT_RESID_POST, false);
+        return;
+    case TXD_POINT_RESID_MID:
+        add_sum(to, TXD_POINT_RESID_PRE, TXD_POINT_ATTN_BRANCH);
+        return;
+    case TXD_POINT_RESID_CROSS:
+        add_sum(to, txd_stream_into_attention(config, TXD_ATTENTION_CROSS),
+                TXD_POINT_CROSS_BRANCH);
+        return;
+    case TXD_POINT_RESID_POST:
+        add_sum(to, txd_stream_into_mlp(config), TXD_POINT_MLP_BRANCH);
+        return;
+    case TXD_POINT_FINAL_NORM:
+        add(to, pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT, false);
+        return;
+    case TXD_POINT_LOGITS:
+        add(to, TXD_POINT_FINAL_NORM, false);
+        return;
+    case TXD_POINT_LOSS_TOKEN:
+        add(to, TXD_POINT_LOGITS, false);
+        return;
+    case TXD_POINT_MLP_GATE:
+    case TXD_POINT_MLP_UP:
+        add(to, input_of_mlp(config), false);
+        return;
+    case TXD_POINT_MLP_GATE_ACT:
+        add(to, TXD_POINT_MLP_GATE, true);
+        return;
+    case TXD_POINT_MLP_ACT:
+        add(to, TXD_POINT_MLP_UP, true);
+        if (config->gated)
+            add(to, TXD_POINT_MLP_GATE_ACT, true);
+        return;
+    case TXD_POINT_MLP_OUT:
+        add(to, TXD_POINT_MLP_ACT, false);
+        return;
+    case TXD_POINT_MLP_BRANCH:
+        add(to, TXD_POINT_MLP_OUT, true);
+        return;
+    default:
+        return;
+    }
+}
+
+static size_t operands_of_value(txd_operand out[TXD_OPERANDS], const txd_config *config,
+                                const txd_site *site)
+{
+    txd_point own = txd_point_in_self(site->point);
+    list to = {.out = out};
+    size_t kept = 0;
+
+    if (own >= TXD_POINT_ATTN_Q_PROJ && own <= TXD_POINT_ATTN_BRANCH)
+        add_attention(&to, config, site->point);
+    else
+        add_rest(&to, config, site);
+    for (size_t i = 0; i < to.count; i++)
+        if (txd_point_exists(config, out[i].point))
+            out[kept++] = out[i];
+    return kept;
+}
+
+/* The gradients of what reads the value: every point of which it is an operand. */
+static void add_readers(list *to, const txd_config *config, const txd_site *site)
+{
+    for (int p = 0; p < TXD_POINT_COUNT; p++) {
+        const txd_site reader = {.point = (txd_point)p,
+                                 .layer = txd_point_per_layer((txd_point)p) ? 0 : -1};
+        txd_operand operands[TXD_OPERANDS];
+        size_t count;
+
+        if (!txd_point_exists(config, reader.point) ||
+            txd_point_per_layer(reader.point) != (site->layer >= 0))
+            continue;
+        count = operands_of_value(operands, config, &reader);
+        for (size_t i = 0; i < count; i++)
+            if (operands[i].point == site->point)
+                add(to, reader.point, operands[i].is_pointwise);
+    }
+}
+
+size_t txd_operands_of(txd_operand out[TXD_OPERANDS], const txd_config *config,
+                       const txd_site *site)
+{
+    list to = {.out = out, .is_gradient = true};
+
+    if (txd_site_is_parameter(site->kind))
+        return 0;
+    if (site->kind == TXD_SITE_VALUE)
+        return operands_of_value(out, config, site);
+    add_readers(&to, config, site);
+    if (to.count == TXD_OPERANDS)
+        to.count--;
+    to.is_gradient = false;
+    add(&to, site->point, true);
+    return to.count;
+}
+
+static void add_need(txd_point *out, size_t *count, txd_point point)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (out[i] == point)
+            return;
+    if (*count + 1 < TXD_OPERAND_NEEDS)
+        out[(*count)++] = point;
+}
+
+void txd_operands_needs(txd_point out[TXD_OPERAND_NEEDS], const txd_config *config,
+                        txd_point point)
+{
+    static const txd_site_kind kinds[] = {TXD_SITE_VALUE, TXD_SITE_GRADIENT};
+    size_t count = 0;
+
+    for (int k = 0; k < 2 && txd_point_exists(config, point); k++) {
+        const txd_site site = {.kind = kinds[k],
+                               .point = point,
+                               .layer = txd_point_per_layer(point) ? 0 : -1};
+        txd_operand operands[TXD_OPERANDS];
+        size_t found = txd_operands_of(operands, config, &site);
+
+        for (size_t i = 0; i < found; i++)
+            add_need(out, &count, operands[i].point);
+    }
+    out[count] = TXD_POINT_COUNT;
+}
