@@ -216,6 +216,34 @@ START_TEST(a_run_gives_its_gradients_and_their_length)
 }
 END_TEST
 
+START_TEST(a_run_forgets_the_gradients_of_the_pass_before)
+{
+    observed o = {0}, other = {0};
+    txd_tensor g;
+    double norm, first;
+
+    begin(&o, CROSS);
+    begin(&other, CROSS);
+    o.only = "nothing";
+    OK(observe_random(&other, 1, 3));
+    OK(observe_memory(&other, 5, NULL));
+    OK(observe_pass(&o));
+    norm = txd_run_gradient_norm(o.run);
+    OK(txd_run_gradient(&g, o.run, 0));
+    first = *(double *)g.data;
+    OK(txd_run_pass(o.run, &o.inputs, 1));
+    ck_assert_double_eq(txd_run_gradient_norm(o.run), norm);
+    OK(txd_run_pass(o.run, &other.inputs, 2));
+    ck_assert_double_ne(txd_run_gradient_norm(o.run), norm);
+    OK(txd_run_pass(o.run, &o.inputs, 3));
+    ck_assert_double_eq(txd_run_gradient_norm(o.run), norm);
+    OK(txd_run_gradient(&g, o.run, 0));
+    ck_assert_double_eq(*(double *)g.data, first);
+    observe_finish(&o);
+    observe_finish(&other);
+}
+END_TEST
+
 START_TEST(without_a_backward_half_there_is_no_gradient)
 {
     observed o = {0};
@@ -252,5 +280,6 @@ TEST_MAIN(the_loss_is_a_mean_over_pairs,
           statistics_leave_padding_out,
           a_loss_scale_multiplies_gradients_of_values_alone,
           a_run_gives_its_gradients_and_their_length,
+          a_run_forgets_the_gradients_of_the_pass_before,
           without_a_backward_half_there_is_no_gradient,
           without_a_pair_every_gradient_is_zero)
