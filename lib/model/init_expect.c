@@ -45,27 +45,38 @@ static void expect_random(txd_params_draw *out, const struct txd_init_rule *rule
         out->std_error = sqrt(error) / elements / (2 * out->std);
 }
 
-static void expect(txd_params_draw *out, const txd_config *config,
+static struct txd_init_rows rows_of(const txd_config *config, txd_param_id id)
+{
+    size_t dims[TXD_MAX_RANK];
+    int rank = txd_param_dims(dims, config, id);
+
+    return (struct txd_init_rows){.count = dims[0], .width = rank == 2 ? dims[1] : 1};
+}
+
+/* `row` holds all parameters of one layer. */
+static void expect(txd_params_draw *row, const txd_config *config,
                    const struct txd_init_rule *rule, txd_param_id id)
 {
-    static const txd_param_id separate[] = {TXD_PARAM_Q_WEIGHT, TXD_PARAM_K_WEIGHT,
-                                            TXD_PARAM_V_WEIGHT};
-    bool fused = id == TXD_PARAM_QKV_WEIGHT;
-    struct txd_init_rows parts[3] = {{0}};
-    size_t count = fused ? 3 : 1;
+    static const txd_param_id fused[][3] = {
+        {TXD_PARAM_Q_WEIGHT, TXD_PARAM_K_WEIGHT, TXD_PARAM_V_WEIGHT},
+        {TXD_PARAM_Q_BIAS, TXD_PARAM_K_BIAS, TXD_PARAM_V_BIAS}};
+    const txd_param_id *parts = id == TXD_PARAM_QKV_WEIGHT ? fused[0]
+                                : id == TXD_PARAM_QKV_BIAS ? fused[1]
+                                                           : NULL;
+    struct txd_init_rows rows[3] = {rows_of(config, parts ? parts[0] : id)};
+    size_t count = parts ? 3 : 1;
 
-    if (!txd_init_is_random(rule)) {
-        *out = (txd_params_draw){.mean = rule->amount};
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t dims[TXD_MAX_RANK];
-        int rank = txd_param_dims(dims, config, fused ? separate[i] : id);
-
-        parts[i].count = dims[0];
-        parts[i].width = rank == 2 ? dims[1] : 1;
-    }
-    expect_random(out, rule, parts, count);
+    for (size_t i = 1; i < count; i++)
+        rows[i] = rows_of(config, parts[i]);
+    for (size_t i = 0; i < count && parts; i++)
+        if (txd_init_is_random(rule))
+            expect_random(&row[parts[i]], rule, &rows[i], 1);
+        else
+            row[parts[i]] = (txd_params_draw){.mean = rule->amount};
+    if (txd_init_is_random(rule))
+        expect_random(&row[id], rule, rows, count);
+    else
+        row[id] = (txd_params_draw){.mean = rule->amount};
 }
 
 /* The parameter `id` of a layer as far as rules look at it. */
@@ -118,8 +129,8 @@ static txd_status expect_all(txd_params_draw *out, txd_arena *arena,
                 continue;
             rule = txd_init_rule_find(rules, count, &param);
             fallback = txd_init_rule_default(&param);
-            expect(&out[(layer + 1) * TXD_PARAM_COUNT + id], config,
-                   rule ? rule : &fallback, param.id);
+            expect(&out[(layer + 1) * TXD_PARAM_COUNT], config, rule ? rule : &fallback,
+                   param.id);
         }
     return TXD_OK;
 }

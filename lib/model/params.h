@@ -88,7 +88,8 @@ typedef struct txd_params_draw {
 
 /* Fills out (n_layers + 1, TXD_PARAM_COUNT): what the group `weights` (NULL = the
  * default rules) promises of each parameter that the configuration has; row 0 is for
- * those that are not per layer. ERR_CONFIG for rules that cannot be read. */
+ * those that are not per layer. The parts of a fused matrix or bias stand under the ids
+ * of the separate ones as well. ERR_CONFIG for rules that cannot be read. */
 txd_status txd_params_expect(txd_params_draw *out, const txd_config *config,
                              const txd_setting *weights);
 

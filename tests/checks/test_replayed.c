@@ -276,6 +276,36 @@ START_TEST(norms_of_drawn_weights_are_judged_from_the_statistics_of_the_gains)
 }
 END_TEST
 
+/* That nothing is trained yet, and how the weights were drawn, is in the recording. */
+START_TEST(drawn_weights_are_judged_by_weights_init_in_the_default_record)
+{
+    const char *const laws[] = {"projection_std", "attention_collapse"};
+
+    for (int faulty = 0; faulty < 2; faulty++) {
+        char text[TEXT];
+        replayed r;
+        live l;
+
+        snprintf(
+            text, sizeof text,
+            "model : { preset = \"gpt2\"; vocab = 512; d_model = 16; n_heads = 4; "
+            "n_layers = 2; max_seq_len = 64; }; " STORIES
+            "weights : { init = ( { params = \"*\"; scheme = \"xavier_normal\"; }, "
+            "{ params = \"*.o.weight\"; scheme = \"normal\"; std = 0.1; } ); }; "
+            "faults : ( %s );",
+            faulty ? "{ name = \"init_too_large\"; layers = \"1\"; }" : "");
+        live_record(&l, text, test_file("r.h5"));
+        judge_again(&r, l.record, NULL);
+        ck_assert_int_eq(live_result(&l, "projection_std")->verdict,
+                         faulty ? TXD_VERDICT_FAIL : TXD_VERDICT_PASS);
+        for (int law = 0; law < 2; law++)
+            expect_same_numbers(live_result(&l, laws[law]), result_of(&r, laws[law]));
+        finish(&r);
+        live_finish(&l);
+    }
+}
+END_TEST
+
 START_TEST(the_thresholds_of_the_run_hold_unless_rules_win)
 {
     txd_setting *rules;
@@ -313,4 +343,5 @@ TEST_MAIN(a_healthy_recording_gives_what_the_run_gave,
           the_weights_alone_are_enough_for_the_laws_of_weights,
           a_recording_of_one_layer_is_judged_in_that_layer,
           norms_of_drawn_weights_are_judged_from_the_statistics_of_the_gains,
+          drawn_weights_are_judged_by_weights_init_in_the_default_record,
           the_thresholds_of_the_run_hold_unless_rules_win)
