@@ -24,6 +24,13 @@ import numpy_decoder  # noqa: E402
 import numpy_params  # noqa: E402
 
 
+def padded(rows):
+    """Token ids padded on the right, and PyTorch's mask: True where padding is."""
+    longest = max(len(row) for row in rows)
+    tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+    return tokens, torch.arange(longest) >= torch.tensor([[len(row)] for row in rows])
+
+
 class Model:
     """The parameters and tokens of one cfg, and what is to be kept of its pass."""
 
@@ -32,21 +39,22 @@ class Model:
         self.config = numpy_decoder.resolve(spec)
         self.weights = {key: torch.tensor(value, dtype=torch.float64) for key, value in
                         numpy_params.draw(spec, self.config).items()}
-        self.tokens = torch.tensor(spec["input"]["tokens"])
-        self.kept = {}
+        self.tokens, self.padding = padded(spec["input"]["tokens"])
+        self.source = spec["input"].get("memory", {}).get("tokens")
+        self.kept = {"valid": (~self.padding).numpy()}
 
     def of(self, layer, name):
-        return self.weights.get(f"layers.{layer}.{name}")
+        return self.weights[f"layers.{layer}.{name}"]
 
     def keep(self, name, value):
         self.kept[name] = value.detach().numpy()
         return value
 
 
-def embed(m):
-    tokens = F.embedding(m.tokens, m.weights["embed.tok.weight"])
-    places = F.embedding(torch.arange(m.tokens.shape[1]), m.weights["embed.pos.weight"])
-    return tokens + places
+def embed(m, tokens):
+    places = torch.arange(tokens.shape[1])
+    return F.embedding(tokens, m.weights["embed.tok.weight"]) + \
+        F.embedding(places, m.weights["embed.pos.weight"])
 
 
 def rms_norm(m, x, gain):
@@ -102,7 +110,7 @@ def feed_forward(m, layer, x):
 
 def decoder(m, attention):
     """The small decoder: pre-norm blocks with RMSNorm, a final norm, its own head."""
-    x = embed(m)
+    x = embed(m, m.tokens)
     for layer in range(m.config["n_layers"]):
         y = rms_norm(m, x, m.of(layer, "norm1.weight"))
         out, weights = attention(m, layer, y)
@@ -118,17 +126,109 @@ def decoder(m, attention):
     m.keep("logits", linear(m.weights["head.weight"])(x))
 
 
+# --- PyTorch's own layers, of LayerNorm, GELU and biases
+
+
+def fill(module, weight, bias):
+    with torch.no_grad():
+        module.weight.copy_(weight)
+        module.bias.copy_(bias)
+
+
+def fill_attention(m, attention, prefix):
+    with torch.no_grad():
+        attention.in_proj_weight.copy_(
+            torch.cat([m.weights[f"{prefix}{name}.weight"] for name in "qkv"]))
+        attention.in_proj_bias.copy_(
+            torch.cat([m.weights[f"{prefix}{name}.bias"] for name in "qkv"]))
+    fill(attention.out_proj, m.weights[prefix + "o.weight"],
+         m.weights[prefix + "o.bias"])
+
+
+def fill_layer(m, layer, prefix, parts):
+    """`parts` pairs PyTorch's names with those of params.def."""
+    for name, ours in parts.items():
+        module = getattr(layer, name)
+        if isinstance(module, nn.MultiheadAttention):
+            fill_attention(m, module, prefix + ours)
+        else:
+            fill(module, m.weights[prefix + ours + ".weight"],
+                 m.weights[prefix + ours + ".bias"])
+    return layer
+
+
+def layer_options(m):
+    return {"d_model": m.config["d_model"], "nhead": m.config["n_heads"],
+            "dim_feedforward": m.config["d_ff"], "dropout": 0.0, "activation": F.gelu,
+            "layer_norm_eps": m.config["layers"][0]["norm_eps"], "batch_first": True,
+            "norm_first": True, "dtype": torch.float64}
+
+
+def encoder_layer(m, prefix):
+    return fill_layer(m, nn.TransformerEncoderLayer(**layer_options(m)), prefix, {
+        "self_attn": "attn.", "linear1": "mlp.up", "linear2": "mlp.down",
+        "norm1": "norm1", "norm2": "norm2"})
+
+
+def decoder_layer(m, prefix):
+    return fill_layer(m, nn.TransformerDecoderLayer(**layer_options(m)), prefix, {
+        "self_attn": "attn.", "multihead_attn": "cross.", "linear1": "mlp.up",
+        "linear2": "mlp.down", "norm1": "norm1", "norm2": "norm_cross",
+        "norm3": "norm2"})
+
+
+def layer_norm(m, x, name):
+    return F.layer_norm(x, x.shape[-1:], m.weights[name + ".weight"],
+                        m.weights[name + ".bias"], m.config["layers"][0]["norm_eps"])
+
+
+def head(m, x):
+    m.keep("logits", linear(m.weights["head.weight"])(layer_norm(m, x, "final_norm")))
+
+
+def one_stack(m):
+    """An encoder, or a decoder without a memory: the mask makes the difference."""
+    mask = future(m) if m.config["layers"][0]["causal"] else None
+    x = embed(m, m.tokens)
+    for layer in range(m.config["n_layers"]):
+        x = encoder_layer(m, f"layers.{layer}.")(x, mask, m.padding)
+        m.keep(f"layers.{layer}.resid.post", x)
+    head(m, x)
+
+
+def two_stacks(m):
+    tokens, padding = padded(m.source)
+    memory = embed(m, tokens)
+    for layer in range(m.config["encoder_layers"]):
+        memory = encoder_layer(m, f"encoder.layers.{layer}.")(memory, None, padding)
+    memory = layer_norm(m, memory, "encoder.final_norm")
+    x = embed(m, m.tokens)
+    for layer in range(m.config["n_layers"]):
+        x = decoder_layer(m, f"layers.{layer}.")(
+            x, memory, future(m), None, m.padding, padding)
+        m.keep(f"layers.{layer}.resid.post", x)
+    head(m, x)
+
+
+MODELS = {
+    "S2-fused": lambda m: decoder(m, fused_attention),
+    "S3-separate": lambda m: decoder(m, separate_attention),
+    "S4-gelu": lambda m: decoder(m, fused_attention),
+    "S4-relu": lambda m: decoder(m, fused_attention),
+    "S4-silu": lambda m: decoder(m, fused_attention),
+    "S6-mini": lambda m: decoder(m, fused_attention),
+    "S26-encoder": one_stack,
+    "S26-decoder": one_stack,
+    "S26-encoder-decoder": two_stacks,
+}
+
+
 def main():
     np.seterr(over="ignore")  # random numbers are taken modulo 2^64
     os.makedirs(os.path.join(HERE, "golden"), exist_ok=True)
-    for name, attention in (("S2-fused", fused_attention),
-                            ("S3-separate", separate_attention),
-                            ("S4-gelu", fused_attention),
-                            ("S4-relu", fused_attention),
-                            ("S4-silu", fused_attention),
-                            ("S6-mini", fused_attention)):
+    for name, run in MODELS.items():
         m = Model(name)
-        decoder(m, attention)
+        run(m)
         np.savez_compressed(os.path.join(HERE, "golden", name + ".npz"), **m.kept)
         print(name, len(m.kept), "values")
 

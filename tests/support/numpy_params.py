@@ -41,38 +41,56 @@ def rng_normal(key, index):
 
 def shapes(c):
     """Names and shapes of the parameters; fused ones as three, named q, k and v."""
-    q, k = c["n_heads"] * c["head_dim"], c["n_kv_heads"] * c["head_dim"]
-    v, o = c["n_kv_heads"] * c["value_dim"], c["n_heads"] * c["value_dim"]
-    d, m = c["d_model"], c["d_ff"]
+    d = c["d_model"]
     out = {"embed.tok.weight": (c["vocab"], d)}
     if c["positions"] == "learned":
         out["embed.pos.weight"] = (c["max_seq_len"], d)
     for i in range(c["n_layers"]):
-        p = f"layers.{i}."
-        for norm in ("norm1", "norm2"):
-            out[p + norm + ".weight"] = (d,)
-            if c["norm_bias"]:
-                out[p + norm + ".bias"] = (d,)
-        for name, rows in (("q", q), ("k", k), ("v", v)):
-            out[f"{p}attn.{name}.weight"] = (rows, d)
-            if c["qkv_bias"]:
-                out[f"{p}attn.{name}.bias"] = (rows,)
-        out[p + "attn.o.weight"] = (d, o)
-        if c["out_bias"]:
-            out[p + "attn.o.bias"] = (d,)
-        for name, shape in (("gate", (m, d)), ("up", (m, d)), ("down", (d, m))):
-            if name == "gate" and not c["gated"]:
-                continue
-            out[f"{p}mlp.{name}.weight"] = shape
-            if c["mlp_bias"]:
-                out[f"{p}mlp.{name}.bias"] = shape[:1]
+        _block(out, c, f"layers.{i}.", c.get("cross", False))
+    for i in range(c.get("encoder_layers", 0)):
+        _block(out, c, f"encoder.layers.{i}.", False)
     if c["final_norm"]:
-        out["final_norm.weight"] = (d,)
-        if c["norm_bias"]:
-            out["final_norm.bias"] = (d,)
+        _norm(out, c, "final_norm")
+        if c.get("encoder_layers", 0):
+            _norm(out, c, "encoder.final_norm")
     if not c["tie_embeddings"]:
         out["head.weight"] = (c["vocab"], d)
     return out
+
+
+def _norm(out, c, name):
+    out[name + ".weight"] = (c["d_model"],)
+    if c["norm_bias"]:
+        out[name + ".bias"] = (c["d_model"],)
+
+
+def _attention(out, c, prefix):
+    q, k = c["n_heads"] * c["head_dim"], c["n_kv_heads"] * c["head_dim"]
+    v, o, d = c["n_kv_heads"] * c["value_dim"], c["n_heads"] * c["value_dim"], \
+        c["d_model"]
+    for name, rows in (("q", q), ("k", k), ("v", v)):
+        out[f"{prefix}{name}.weight"] = (rows, d)
+        if c["qkv_bias"]:
+            out[f"{prefix}{name}.bias"] = (rows,)
+    out[prefix + "o.weight"] = (d, o)
+    if c["out_bias"]:
+        out[prefix + "o.bias"] = (d,)
+
+
+def _block(out, c, prefix, cross):
+    d, m = c["d_model"], c["d_ff"]
+    _norm(out, c, prefix + "norm1")
+    _norm(out, c, prefix + "norm2")
+    _attention(out, c, prefix + "attn.")
+    if cross:
+        _norm(out, c, prefix + "norm_cross")
+        _attention(out, c, prefix + "cross.")
+    for name, shape in (("gate", (m, d)), ("up", (m, d)), ("down", (d, m))):
+        if name == "gate" and not c["gated"]:
+            continue
+        out[f"{prefix}mlp.{name}.weight"] = shape
+        if c["mlp_bias"]:
+            out[f"{prefix}mlp.{name}.bias"] = shape[:1]
 
 
 def _public(c, name):
