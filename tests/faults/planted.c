@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "suite.h"
 
 static void must(txd_status status)
@@ -16,35 +15,22 @@ static void must(txd_status status)
     ck_assert_msg(status == TXD_OK, "%s", txd_message());
 }
 
-static void add_memory(observed *o)
-{
-    const size_t dims[3] = {PLANTED_BATCH, PLANTED_MEMORY, o->config.d_model};
-    size_t rows = dims[0] * dims[1], count = rows * dims[2];
-    float *values = txd_arena_alloc(o->arena, count, sizeof *values);
-
-    for (size_t i = 0; i < count; i++)
-        values[i] = (float)txd_rng_normal(txd_rng_key(7, "memory"), i);
-    o->inputs.memory_length = PLANTED_MEMORY;
-    o->inputs.memory = txd_tensor_make(TXD_F32, values, 3, dims);
-    o->inputs.memory_valid = txd_arena_alloc(o->arena, rows, sizeof(int32_t));
-    for (size_t i = 0; i < rows; i++)
-        o->inputs.memory_valid[i] = i + 1 < rows;
-}
-
 void planted_inputs(observed *o)
 {
+    static const size_t real[PLANTED_BATCH] = {PLANTED_MEMORY, PLANTED_MEMORY,
+                                               PLANTED_MEMORY - 1};
+
     must(observe_random(o, PLANTED_BATCH, PLANTED_LENGTH));
     o->inputs.valid[PLANTED_LENGTH + 5] = o->inputs.valid[PLANTED_LENGTH + 6] = 0;
     txd_inputs_count_positions(&o->inputs);
     if (o->config.cross)
-        add_memory(o);
+        must(observe_memory(o, PLANTED_MEMORY, real));
 }
 
-void planted_run(planted *p, const char *cfg, const char *faults)
+static void run_both(planted *p, const char *cfg, const char *faults)
 {
     char text[1024];
 
-    *p = (planted){0};
     must(observe_cfg(&p->healthy, cfg, "ref64"));
     planted_inputs(&p->healthy);
     must(observe_pass(&p->healthy));
@@ -53,6 +39,18 @@ void planted_run(planted *p, const char *cfg, const char *faults)
     snprintf(text, sizeof text, "faults = ( %s );", faults);
     must(observe_faults(&p->faulty, text));
     must(observe_pass(&p->faulty));
+}
+
+void planted_run(planted *p, const char *cfg, const char *faults)
+{
+    *p = (planted){0};
+    run_both(p, cfg, faults);
+}
+
+void planted_run_back(planted *p, const char *cfg, const char *faults)
+{
+    *p = (planted){{.backward = true}, {.backward = true}};
+    run_both(p, cfg, faults);
 }
 
 void planted_finish(planted *p)

@@ -27,6 +27,8 @@ void planted_inputs(observed *o);
 /* Runs `cfg` with `faults` (text of the list: "{ name = ... }, { ... }") and without.
  * Fails the test unless the faults can act. */
 void planted_run(planted *p, const char *cfg, const char *faults);
+/* The same with gradients. */
+void planted_run_back(planted *p, const char *cfg, const char *faults);
 void planted_finish(planted *p);
 
 /* The values at a site of one of the two; fails the test if there are none. */

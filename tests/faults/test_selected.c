@@ -110,6 +110,70 @@ START_TEST(labels_of_a_batch_row_are_its_own)
 }
 END_TEST
 
+static void expect_zeros(observed *o, const char *name)
+{
+    const struct observed_site *site = planted_site(o, name);
+
+    for (size_t i = 0; i < site->count; i++)
+        ck_assert_msg(site->values[i] == 0, "%s is not all 0", name);
+}
+
+START_TEST(a_detached_layer_learns_nothing_and_those_above_it_do)
+{
+    static const char *const zeros[] = {
+        "layers.1.attn.branch@grad",     "layers.1.cross.branch@grad",
+        "layers.1.mlp.branch@grad",      "layers.1.attn.weights@grad",
+        "layers.1.attn.qkv.weight@grad", "layers.1.cross.k.weight@grad",
+        "layers.1.mlp.down.bias@grad",   "layers.1.norm1.weight@grad"};
+    const struct observed_site *in, *out;
+    planted p;
+
+    planted_run_back(&p, CROSS, "{ name = \"grad_zeroed\"; layers = 1; }");
+    for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++)
+        expect_zeros(&p.faulty, zeros[i]);
+    ck_assert_uint_eq(planted_differences(&p, "layers.2.mlp.up.weight@grad"), 0);
+    ck_assert_uint_eq(planted_differences(&p, "layers.1.resid.post@grad"), 0);
+    in = planted_site(&p.faulty, "layers.1.resid.pre@grad");
+    out = planted_site(&p.faulty, "layers.1.resid.post@grad");
+    ck_assert_mem_eq(in->values, out->values, in->count * sizeof(double));
+    ck_assert_uint_gt(planted_differences(&p, "layers.0.attn.branch@grad"), 0);
+    planted_finish(&p);
+}
+END_TEST
+
+START_TEST(a_wrong_jacobian_of_a_head_a_query_or_a_batch_row_changes_no_other)
+{
+    static const char *const selectors[] = {"batch", "heads", "queries"};
+    const size_t dims[4] = {PLANTED_BATCH, 4, PLANTED_LENGTH, PLANTED_LENGTH};
+    const char *site = "layers.2.attn.masked@grad";
+
+    for (int axis = 0; axis < 3; axis++) {
+        char use[96];
+        planted p;
+
+        snprintf(use, sizeof use,
+                 "{ name = \"softmax_jacobian_wrong\"; layers = 2; %s = 2; }",
+                 selectors[axis]);
+        planted_run_back(&p, PLANTED_MODEL(""), use);
+        ck_assert_uint_eq(planted_differences(&p, "layers.2.attn.weights@grad"), 0);
+        ck_assert_uint_eq(planted_differences_along(&p, site, dims, axis, 2, false), 0);
+        ck_assert_uint_gt(planted_differences_along(&p, site, dims, axis, 2, true), 0);
+        planted_finish(&p);
+    }
+}
+END_TEST
+
+START_TEST(labels_shifted_twice_ask_the_logits_for_another_token)
+{
+    planted p;
+
+    planted_run_back(&p, CROSS, "{ name = \"labels_shifted_twice\"; }");
+    ck_assert_uint_eq(planted_differences(&p, "logits"), 0);
+    ck_assert_uint_gt(planted_differences(&p, "logits@grad"), 0);
+    planted_finish(&p);
+}
+END_TEST
+
 /* Two uses of one fault at the same layer add up. */
 START_TEST(a_fault_may_be_used_twice)
 {
@@ -129,4 +193,7 @@ END_TEST
 
 TEST_MAIN(a_fault_of_a_layer_changes_it_and_none_before_it,
           a_fault_of_a_head_a_query_or_a_batch_row_changes_no_other,
+          a_detached_layer_learns_nothing_and_those_above_it_do,
+          a_wrong_jacobian_of_a_head_a_query_or_a_batch_row_changes_no_other,
+          labels_shifted_twice_ask_the_logits_for_another_token,
           labels_of_a_batch_row_are_its_own, a_fault_may_be_used_twice)
