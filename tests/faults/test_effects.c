@@ -227,13 +227,16 @@ START_TEST(a_large_init_multiplies_the_four_matrices_of_attention)
     static const struct {
         const char *name;
         double factor;
-    } params[] = {{"layers.1.attn.qkv.weight", 8}, {"layers.1.attn.o.weight", 8},
-                  {"layers.1.attn.qkv.bias", 1},   {"layers.1.mlp.up.weight", 1},
-                  {"layers.0.attn.qkv.weight", 1}, {"embed.tok.weight", 1}};
+    } params[] = {
+        {"layers.1.attn.qkv.weight", 8},        {"layers.1.attn.o.weight", 8},
+        {"layers.1.attn.qkv.bias", 1},          {"layers.1.mlp.up.weight", 1},
+        {"layers.0.attn.qkv.weight", 8},        {"embed.tok.weight", 1},
+        {"layers.2.attn.o.weight", 8},          {"layers.1.cross.q.weight", 1},
+        {"encoder.layers.0.attn.qkv.weight", 1}};
     planted p;
 
-    planted_run(&p, PLANTED_MODEL(""),
-                "{ name = \"init_too_large\"; layers = 1; strength = 8; }");
+    planted_run(&p, PLANTED_MODEL("cross = true; encoder_layers = 1;"),
+                "{ name = \"init_too_large\"; strength = 8; }");
     for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
         const txd_param *right = txd_params_find(p.healthy.params, params[i].name);
         const txd_param *wrong = txd_params_find(p.faulty.params, params[i].name);

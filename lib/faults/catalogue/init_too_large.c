@@ -16,7 +16,8 @@ static txd_status edit(const void *self, txd_params *params)
             param->id == TXD_PARAM_V_WEIGHT || param->id == TXD_PARAM_QKV_WEIGHT ||
             param->id == TXD_PARAM_O_WEIGHT;
 
-        if (attention && txd_range_has(&use->layers, (size_t)param->layer))
+        if (attention && param->layer >= 0 && /* an encoder's have none */
+            txd_range_has(&use->layers, (size_t)param->layer))
             txd_param_scale(param, use->strength);
     }
     return TXD_OK;
