@@ -86,7 +86,8 @@ txd_fault_scene txd_session_scene(const txd_session *session)
     return (txd_fault_scene){.claimed = &session->claimed,
                              .inputs = &session->inputs,
                              .backend = session->backend,
-                             .trained = session->checkpoint != NULL};
+                             .trained = session->checkpoint != NULL,
+                             .forward_only = !session->backward};
 }
 
 /* Faults are tried on the inputs of the first step, or of a later one if they cannot
@@ -136,6 +137,7 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
     txd_input_source_shape(&out->batch, &out->length, out->source);
     out->memory = txd_input_source_memory(out->source);
     out->steps = txd_input_source_steps(out->source);
+    out->backward = txd_record_asks_gradients(out->root);
     return plant_faults(out);
 }
 

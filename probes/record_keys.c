@@ -290,6 +290,22 @@ bool txd_record_has_gradients(const txd_probe_use *uses, size_t count)
     return false;
 }
 
+bool txd_record_asks_gradients(const txd_setting *root)
+{
+    const txd_setting *list = txd_setting_find(root, "record");
+    bool asks = false;
+
+    for (const txd_setting *e = list ? list->child : NULL; e && !asks; e = e->next) {
+        const txd_setting *probe = txd_setting_find(e, "probe");
+        const txd_setting *points = txd_setting_find(e, "points");
+        const txd_probe_use use = {.probe = probe ? probe->string : "",
+                                   .points = points ? points->string : NULL};
+
+        asks = txd_record_has_gradients(&use, 1);
+    }
+    return asks;
+}
+
 txd_status txd_record_read(txd_probe_use **out, size_t *count, txd_arena *arena,
                            const txd_setting *root, const txd_probe_context *context)
 {

@@ -25,6 +25,9 @@ txd_status txd_record_read(txd_probe_use **out, size_t *count, txd_arena *arena,
 
 /* True if the uses select a gradient: only then do passes need a backward half. */
 bool txd_record_has_gradients(const txd_probe_use *uses, size_t count);
+/* The same of `record` as it is written, before anything is known to match it against.
+ */
+bool txd_record_asks_gradients(const txd_setting *root);
 
 /* What a recording holds besides the probes' data. */
 typedef struct txd_recorder_info {

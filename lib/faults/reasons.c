@@ -66,8 +66,8 @@ const char *txd_fault_needs_heads(const txd_fault_scene *scene)
 
 const char *txd_fault_needs_backward(const txd_fault_scene *scene)
 {
-    return scene->forward_only ? "acts on gradients, and nothing asks for one (record "
-                                 "names no point with @grad)"
+    return scene->forward_only ? "needs gradients, which record does not ask for: name "
+                                 "points with @grad, or the probe grad_norm"
                                : NULL;
 }
 

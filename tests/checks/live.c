@@ -31,7 +31,8 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
     txd_fault_scene scene = {.claimed = &l->claimed,
                              .inputs = inputs,
                              .backend = backend,
-                             .trained = l->checkpoint != NULL};
+                             .trained = l->checkpoint != NULL,
+                             .forward_only = !txd_record_asks_gradients(l->root)};
     txd_status status;
 
     must(txd_faults_read(&l->faults, &l->fault_count, l->arena, l->root));
@@ -154,8 +155,11 @@ static void judge(live *l, const txd_backend *backend, const char *only)
     txd_check_context context = {.claimed = &l->claimed,
                                  .format = txd_backend_format(backend),
                                  .is_drawn = !l->checkpoint};
-    txd_run_options options = {
-        .claimed = &l->claimed, .plan = l->plan, .params = l->params, .threads = 1};
+    txd_run_options options = {.claimed = &l->claimed,
+                               .plan = l->plan,
+                               .params = l->params,
+                               .backward = txd_record_asks_gradients(l->root),
+                               .threads = 1};
     txd_run *run;
     tape t;
 

@@ -10,9 +10,9 @@
 #define DRAWN(preset, more)                                                            \
     "{ preset = \"" preset "\"; vocab = 97; d_model = 48; n_heads = 4; n_layers = 5; " \
     "d_ff = 96; max_seq_len = 64; " more " }"
-#define TOKENS                                                                         \
+#define TOKENS(more)                                                                   \
     "{ tokens = ([1, 5, 9, 2, 7, 3, 11, 40, 13, 14, 22], [4, 4, 8, 96, 17, 60], "      \
-    "[3, 1, 2, 9, 60, 12, 33, 5]); }"
+    "[3, 1, 2, 9, 60, 12, 33, 5]); " more " }"
 
 const planted_model subjects[SUBJECTS] = {
     {"stories260K", NULL,
@@ -21,11 +21,17 @@ const planted_model subjects[SUBJECTS] = {
      5},
     {"gpt-nano-sort", NULL,
      "{ tokens = ([0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2], [2, 1, 1, 0, 0, 2]); }", 3},
-    {"mini", DRAWN("mini", ""), TOKENS, 5},
-    {"gpt2", DRAWN("gpt2", ""), TOKENS, 5},
-    {"llama", DRAWN("llama", "n_kv_heads = 2;"), TOKENS, 5},
-    {"post", DRAWN("gpt2", "norm_placement = \"post\";"), TOKENS, 5},
+    {"mini", DRAWN("mini", ""), TOKENS(""), 5},
+    {"gpt2", DRAWN("gpt2", ""), TOKENS(""), 5},
+    {"llama", DRAWN("llama", "n_kv_heads = 2;"), TOKENS(""), 5},
+    {"post", DRAWN("gpt2", "norm_placement = \"post\";"), TOKENS(""), 5},
+    {"cross", DRAWN("gpt2", "cross = true;"),
+     TOKENS("memory : { random : { length = 9; }; valid = [9, 7, 5]; };"), 5},
 };
+
+/* What acts on gradients needs some, and they are only formed if asked for. */
+static const char *const backward = "grad_zeroed,softmax_jacobian_wrong";
+static const char *const gradients = "record : ( { probe = \"grad_norm\"; } );";
 
 bool has_subject(int number)
 {
@@ -44,9 +50,10 @@ bool trial_run_in(live *l, const trial *t, const char *backend, const char *only
     snprintf(
         text, sizeof text,
         "precision : { backend = \"%s\"; }; model : %s; mask : { %s }; input : %s; "
-        "faults : ( { name = \"%s\";%s %s } );",
+        "faults : ( { name = \"%s\";%s %s } ); %s",
         backend, s->model ? s->model : from, t->mask ? t->mask : "", s->input, t->fault,
-        layers, t->rest ? t->rest : "");
+        layers, t->rest ? t->rest : "",
+        txd_glob_list(backward, t->fault) ? gradients : "");
     live_run(l, text, only);
     return l->inapplicable == NULL;
 }

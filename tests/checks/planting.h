@@ -25,6 +25,7 @@ enum {
     SUBJECT_GPT2,
     SUBJECT_LLAMA,
     SUBJECT_POST,
+    SUBJECT_CROSS,
     SUBJECTS
 };
 
