@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checks/check.h"
+#include "cli/catalogue.h"
 #include "cli/describe.h"
 #include "cli/keys.h"
 #include "cli/output.h"
@@ -172,6 +173,15 @@ static int list_keys(bool markdown)
     return txd_output_complain();
 }
 
+static int list_catalogue(void)
+{
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_catalogue_add(&text);
+    return txd_output_result(&text, TXD_EXIT_HELD);
+}
+
 /* The faults as they stand to one model: which can act, and why the others cannot. */
 static int list_applicable(const txd_options *options, const char *cfg)
 {
@@ -228,6 +238,8 @@ static int list_names(const txd_options *options)
                                    "--set overrides it");
         return txd_output_complain();
     }
+    if (strcmp(word, "faults") == 0 && txd_options_has(options, "markdown"))
+        return list_catalogue();
     if (strcmp(word, "keys") == 0)
         return list_keys(txd_options_has(options, "markdown"));
     for (kind = 0; kind < KIND_COUNT; kind++)
@@ -238,7 +250,8 @@ static int list_names(const txd_options *options)
 
 static const txd_option options[] = {
     {"set", 0, "PATH=VALUE", "with a MODEL.cfg: overrides one of its settings"},
-    {"markdown", 0, NULL, "with keys: the whole reference, docs/model.cfg.md"},
+    {"markdown", 0, NULL,
+     "with keys, faults: the whole page, docs/model.cfg.md, docs/faults.md"},
     {NULL, 0, NULL, NULL},
 };
 

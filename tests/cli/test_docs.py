@@ -21,6 +21,10 @@ def text_of(path):
 made = exits(0, "the reference is made", "list", "keys", "--markdown").out
 equal("docs/model.cfg.md is what the code accepts (./dev docs renews it)",
       text_of("docs/model.cfg.md").splitlines(), made.splitlines())
+equal("docs/faults.md is the catalogue (./dev docs renews it)",
+      text_of("docs/faults.md").splitlines(),
+      exits(0, "the catalogue is made", "list", "faults",
+            "--markdown").out.splitlines())
 for key in re.findall(r"^\| `([^`]+)`", made, re.M):
     group = re.split(r"[.\[]", key)[0]
     if group not in ("version", "seed"):
