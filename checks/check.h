@@ -65,6 +65,14 @@ typedef struct txd_check_context {
 
 typedef struct txd_check txd_check;
 
+/* Beside the TXD_ASK_* bits of a need. */
+#define TXD_NEED_GRADIENT 0x100u
+
+/* The TXD_ASK_* bits that sites of this kind can have, at a point of a layer (-1: not
+ * per layer), or those of parameters at TXD_POINT_COUNT. */
+typedef unsigned (*txd_offers)(const void *self, txd_site_kind kind, txd_point point,
+                               int layer);
+
 /* Descriptor, last thing in each law's file. */
 struct txd_check {
     const char *name;
@@ -78,7 +86,9 @@ struct txd_check {
     /* What it must be given: point and TXD_ASK_* bits, alternatives in order of
      * preference separated by {TXD_POINT_COUNT, 0}, ended by {TXD_POINT_COUNT, 1}.
      * The first alternative of which everything is offered is taken, layer by layer.
-     * {TXD_POINT_COUNT, bits other than 0 and 1} means any point that offers bits. */
+     * {TXD_POINT_COUNT, bits other than 0 and 1} means any point that offers bits, and
+     * its gradient. With TXD_NEED_GRADIENT the gradient of the point is meant, at
+     * TXD_POINT_COUNT those of the parameters. */
     const struct txd_check_need {
         txd_point point;
         unsigned ask;
@@ -108,13 +118,11 @@ typedef struct txd_check_select {
 txd_status txd_checks_keys(const txd_key *const **out, size_t *count, txd_arena *arena);
 
 /* Sets up the selected laws for a live run. `root` is the validated tree (its group
- * `checks` overrides thresholds); `offers` answers which TXD_ASK_* bits a point of a
- * layer can have, NULL = all. The caller owns *out. */
+ * `checks` overrides thresholds); `offers` NULL = all that the run has. The caller owns
+ * *out. */
 txd_status txd_checks_create(txd_checks **out, const txd_check_context *context,
                              const txd_setting *root, const txd_check_select *select,
-                             unsigned (*offers)(const void *self, txd_point point,
-                                                int layer),
-                             const void *offers_self);
+                             txd_offers offers, const void *offers_self);
 void txd_checks_destroy(txd_checks *checks); /* NULL is allowed */
 
 /* The taps to hand to a run or a replay; owned by the checks. */

@@ -169,6 +169,7 @@ static txd_status add_entry(txd_checks *checks, const txd_checks_setup *s,
     e->choice.claimed = s->context->claimed;
     e->choice.offers = s->offers;
     e->choice.offers_self = s->offers_self;
+    e->choice.run = s->context->run;
     TXD_TRY(set_up(e, checks->arena));
     if (e->is_set_up)
         checks->taps[checks->tap_count++] = &e->outer;

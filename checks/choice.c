@@ -20,29 +20,44 @@ static bool is_stop(const need *n)
     return n->point == TXD_POINT_COUNT && n->ask <= 1;
 }
 
-static unsigned offered(const txd_choice *choice, txd_point point, int layer)
+static unsigned offered(const txd_choice *choice, txd_site_kind kind, txd_point point,
+                        int layer)
 {
-    if (!txd_point_exists(choice->claimed, point))
+    bool is_gradient = txd_site_is_gradient(kind);
+
+    if (point != TXD_POINT_COUNT && !txd_point_exists(choice->claimed, point))
         return 0;
-    if (!choice->offers)
-        return TXD_ASK_VALUE | TXD_ASK_ROWS | TXD_ASK_STATS;
-    return choice->offers(choice->offers_self, point,
-                          txd_point_per_layer(point) ? layer : -1);
+    if (kind == TXD_SITE_GRADIENT && txd_point_get(point)->place == TXD_PLACE_INPUT)
+        return 0;
+    if (choice->offers)
+        return choice->offers(
+            choice->offers_self, kind, point,
+            point != TXD_POINT_COUNT && txd_point_per_layer(point) ? layer : -1);
+    if (is_gradient && choice->run && !choice->run->backward)
+        return 0;
+    return is_gradient ? TXD_ASK_VALUE | TXD_ASK_STATS
+                       : TXD_ASK_VALUE | TXD_ASK_ROWS | TXD_ASK_STATS;
 }
 
 static bool any_offers(const txd_choice *choice, unsigned ask, int layer)
 {
     for (int point = 0; point < TXD_POINT_COUNT; point++)
-        if (offered(choice, (txd_point)point, layer) & ask)
+        if (offered(choice, TXD_SITE_VALUE, (txd_point)point, layer) & ask)
             return true;
     return false;
 }
 
 static bool has_need(const txd_choice *choice, const need *n, int layer)
 {
-    if (n->point == TXD_POINT_COUNT)
-        return any_offers(choice, n->ask, layer);
-    return (offered(choice, n->point, layer) & n->ask) == n->ask;
+    unsigned ask = n->ask & ~TXD_NEED_GRADIENT;
+    txd_site_kind kind = TXD_SITE_VALUE;
+
+    if (n->ask & TXD_NEED_GRADIENT)
+        kind = n->point == TXD_POINT_COUNT ? TXD_SITE_PARAMETER_GRADIENT
+                                           : TXD_SITE_GRADIENT;
+    else if (n->point == TXD_POINT_COUNT)
+        return any_offers(choice, ask, layer);
+    return (offered(choice, kind, n->point, layer) & ask) == ask;
 }
 
 static const need *next_alternative(const need *n)
@@ -79,6 +94,16 @@ txd_status txd_choice_make(txd_choice *out, txd_arena *arena)
     return TXD_OK;
 }
 
+/* True if a need speaks of sites of this kind at this point. */
+static bool is_meant(const need *n, const txd_site *site)
+{
+    bool of_gradient = (n->ask & TXD_NEED_GRADIENT) != 0;
+
+    if (n->point == TXD_POINT_COUNT && !of_gradient)
+        return true;
+    return of_gradient == txd_site_is_gradient(site->kind) && n->point == site->point;
+}
+
 unsigned txd_choice_allows(const txd_choice *choice, const txd_site *site,
                            unsigned bits)
 {
@@ -86,12 +111,11 @@ unsigned txd_choice_allows(const txd_choice *choice, const txd_site *site,
 
     if (site->kind == TXD_SITE_PARAMETER)
         return bits;
-    for (; n && !is_stop(n); n++) {
-        if (n->point == TXD_POINT_COUNT)
-            return bits & offered(choice, site->point, site->layer);
-        if (n->point == site->point)
-            return bits & n->ask;
-    }
+    for (; n && !is_stop(n); n++)
+        if (is_meant(n, site))
+            return bits & (n->point == TXD_POINT_COUNT
+                               ? offered(choice, site->kind, site->point, site->layer)
+                               : n->ask);
     return 0;
 }
 
@@ -100,6 +124,19 @@ static const char *ask_words(unsigned ask)
     if (ask & TXD_ASK_ROWS)
         return " (rows)";
     return ask & TXD_ASK_STATS ? " (stats)" : "";
+}
+
+/* A run without a backward half can have one: the note says how. */
+static bool lacks_backward(const txd_choice *choice, const need *n)
+{
+    return (n->ask & TXD_NEED_GRADIENT) && choice->run && !choice->run->backward;
+}
+
+static const char *need_word(const need *n)
+{
+    if (n->point != TXD_POINT_COUNT)
+        return txd_point_get(n->point)->name;
+    return n->ask & TXD_NEED_GRADIENT ? "parameters" : "any point";
 }
 
 void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes)
@@ -115,9 +152,14 @@ void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes)
     for (const need *n = nearest; !is_stop(n) && used < bytes; n++) {
         if (has_need(choice, n, 0))
             continue;
-        snprintf(text + used, bytes - used, "%s%s%s", separator,
-                 n->point == TXD_POINT_COUNT ? "any point"
-                                             : txd_point_get(n->point)->name,
+        if (lacks_backward(choice, n)) {
+            snprintf(text, bytes,
+                     "the run has no gradients: `record` asks for none, as "
+                     "{ probe = \"grad_norm\"; } would");
+            return;
+        }
+        snprintf(text + used, bytes - used, "%s%s%s%s", separator, need_word(n),
+                 n->ask & TXD_NEED_GRADIENT ? TXD_GRADIENT_SUFFIX : "",
                  ask_words(n->ask));
         used += strlen(text + used);
         separator = ", ";

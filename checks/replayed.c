@@ -8,9 +8,10 @@
 
 #include <string.h>
 
-static unsigned replay_offers(const void *self, txd_point point, int layer)
+static unsigned replay_offers(const void *self, txd_site_kind kind, txd_point point,
+                              int layer)
 {
-    return txd_replay_offers(self, point, layer);
+    return kind == TXD_SITE_VALUE ? txd_replay_offers(self, point, layer) : 0;
 }
 
 static txd_status feed(txd_checks **out, txd_replay *replay, const txd_checks_setup *s)

@@ -12,14 +12,13 @@
 extern "C" {
 #endif
 
-typedef unsigned (*txd_offers)(const void *self, txd_point point, int layer);
-
 /* What a law is given. */
 typedef struct txd_choice {
     const txd_check *check;
     const txd_config *claimed;
-    txd_offers offers; /* NULL = everything */
+    txd_offers offers; /* NULL = everything, gradients if `backward` */
     const void *offers_self;
+    const txd_run_options *run;           /* NULL on a recording */
     const struct txd_check_need **layers; /* its alternative per layer; NULL = none */
     size_t layers_given;
 } txd_choice;

@@ -28,7 +28,7 @@ typedef struct txd_session {
     size_t fault_count;
     txd_plan *plan;           /* NULL without faults */
     const txd_config *actual; /* the plan's, or `claimed` */
-    bool backward;            /* `record` asks for gradients: txd_session_record */
+    bool backward;            /* `record` asks for gradients */
     txd_params *params;       /* from here on after txd_session_bind */
     txd_model *model;
 } txd_session;
@@ -51,8 +51,8 @@ txd_fault_scene txd_session_scene(const txd_session *session);
 /* What the recorder is told about the session. */
 txd_probe_context txd_session_context(const txd_session *session);
 
-/* Reads `record`, whether it will be recorded or not: it says if passes have a backward
- * half. The uses live as long as the session. */
+/* Reads `record`, whether anything will be recorded or not. The uses live as long as
+ * the session. */
 txd_status txd_session_record(txd_session *session, txd_probe_use **uses,
                               size_t *count);
 

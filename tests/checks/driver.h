@@ -17,9 +17,9 @@ typedef struct driver {
     txd_inputs inputs; /* 1 x LENGTH unless changed with driver_inputs */
     txd_pass pass;     /* float64 */
     txd_checks *checks;
-    bool is_drawn;                                    /* weights are not trained */
-    txd_setting *root;                                /* thresholds; NULL = defaults */
-    unsigned (*offers)(const void *, txd_point, int); /* NULL = everything */
+    bool is_drawn;                      /* weights are not trained */
+    txd_setting *root;                  /* thresholds; NULL = defaults */
+    txd_offers offers;                  /* NULL = everything */
     size_t key_begin, key_limit;        /* computed keys, if key_limit != 0 */
     txd_tensor values[TXD_POINT_COUNT]; /* of the current layer */
 } driver;

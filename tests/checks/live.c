@@ -152,14 +152,15 @@ static void run_steps(live *l, txd_run *run, tape *t)
 static void judge(live *l, const txd_backend *backend, const char *only)
 {
     txd_check_select select = {.only = only};
-    txd_check_context context = {.claimed = &l->claimed,
-                                 .format = txd_backend_format(backend),
-                                 .is_drawn = !l->checkpoint};
     txd_run_options options = {.claimed = &l->claimed,
                                .plan = l->plan,
                                .params = l->params,
                                .backward = txd_record_asks_gradients(l->root),
                                .threads = 1};
+    txd_check_context context = {.claimed = &l->claimed,
+                                 .format = txd_backend_format(backend),
+                                 .is_drawn = !l->checkpoint,
+                                 .run = &options};
     txd_run *run;
     tape t;
 

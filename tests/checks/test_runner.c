@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "checks/runner.h"
+
 static txd_checks *make(driver *d, const char *only, const char *skip)
 {
     txd_check_select select = {.only = only, .skip = skip};
@@ -124,16 +126,20 @@ START_TEST(laws_that_saw_nothing_are_skipped_and_the_exit_says_so)
 }
 END_TEST
 
-static unsigned offer_nothing(const void *self, txd_point point, int layer)
+static unsigned offer_nothing(const void *self, txd_site_kind kind, txd_point point,
+                              int layer)
 {
+    (void)kind;
     (void)self;
     (void)point;
     (void)layer;
     return 0;
 }
 
-static unsigned offer_all_but_branch(const void *self, txd_point point, int layer)
+static unsigned offer_all_but_branch(const void *self, txd_site_kind kind,
+                                     txd_point point, int layer)
 {
+    (void)kind;
     (void)self;
     (void)layer;
     return point == TXD_POINT_ATTN_BRANCH || point == TXD_POINT_MLP_BRANCH
@@ -141,8 +147,10 @@ static unsigned offer_all_but_branch(const void *self, txd_point point, int laye
                : TXD_ASK_VALUE;
 }
 
-static unsigned offer_weights_of_layer_2(const void *self, txd_point point, int layer)
+static unsigned offer_weights_of_layer_2(const void *self, txd_site_kind kind,
+                                         txd_point point, int layer)
 {
+    (void)kind;
     (void)self;
     return point == TXD_POINT_ATTN_WEIGHTS && layer == 2 ? TXD_ASK_ROWS : 0;
 }
@@ -182,6 +190,66 @@ START_TEST(what_is_not_recorded_is_named)
                      "not recorded: attn.scores, attn.q, attn.k");
     ck_assert_int_eq(txd_checks_exit(results, count, false), 77);
     txd_checks_destroy(checks);
+    driver_finish(&d);
+}
+END_TEST
+
+static unsigned offer_gradients(const void *self, txd_site_kind kind, txd_point point,
+                                int layer)
+{
+    (void)self;
+    (void)point;
+    (void)layer;
+    return txd_site_is_gradient(kind) ? TXD_ASK_VALUE | TXD_ASK_STATS : 0;
+}
+
+/* A law of gradients, a law of both, and one that takes what comes. */
+START_TEST(gradients_are_offered_and_allowed_apart_from_values)
+{
+    const struct txd_check_need needs[] = {
+        {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE | TXD_NEED_GRADIENT},
+        {TXD_POINT_COUNT, TXD_ASK_STATS | TXD_NEED_GRADIENT},
+        {TXD_POINT_COUNT, 1}};
+    const struct txd_check_need any[] = {{TXD_POINT_COUNT, TXD_ASK_STATS},
+                                         {TXD_POINT_COUNT, 1}};
+    const txd_site sites[] = {
+        {.kind = TXD_SITE_VALUE, .point = TXD_POINT_ATTN_MASKED},
+        {.kind = TXD_SITE_GRADIENT, .point = TXD_POINT_ATTN_MASKED},
+        {.kind = TXD_SITE_PARAMETER_GRADIENT, .point = TXD_POINT_COUNT, .layer = -1},
+        {.kind = TXD_SITE_GRADIENT, .point = TXD_POINT_ATTN_Q}};
+    const unsigned bits = TXD_ASK_VALUE | TXD_ASK_STATS;
+    txd_run_options forward = {.backward = false}, both = {.backward = true};
+    const txd_check law = {.needs = needs}, all = {.needs = any};
+    txd_choice choice;
+    char text[240];
+    driver d;
+
+    driver_init(&d);
+    choice = (txd_choice){.check = &law, .claimed = &d.config, .run = &forward};
+    ck_assert_int_eq(txd_choice_make(&choice, d.arena), TXD_OK);
+    ck_assert_uint_eq(choice.layers_given, 0);
+    txd_choice_lacks(&choice, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "grad_norm"));
+    choice = (txd_choice){.check = &law, .claimed = &d.config, .run = &both};
+    ck_assert_int_eq(txd_choice_make(&choice, d.arena), TXD_OK);
+    ck_assert_uint_eq(choice.layers_given, LAYERS);
+    ck_assert_uint_eq(txd_choice_allows(&choice, &sites[0], bits), 0);
+    ck_assert_uint_eq(txd_choice_allows(&choice, &sites[1], bits), TXD_ASK_VALUE);
+    ck_assert_uint_eq(txd_choice_allows(&choice, &sites[2], bits), bits);
+    ck_assert_uint_eq(txd_choice_allows(&choice, &sites[3], bits), 0);
+    choice = (txd_choice){.check = &all, .claimed = &d.config, .run = &both};
+    ck_assert_int_eq(txd_choice_make(&choice, d.arena), TXD_OK);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(txd_choice_allows(&choice, &sites[i], TXD_ASK_STATS),
+                          TXD_ASK_STATS);
+    choice.offers = offer_gradients;
+    ck_assert_uint_eq(txd_choice_allows(&choice, &sites[0], TXD_ASK_STATS), 0);
+    ck_assert_uint_eq(txd_choice_allows(&choice, &sites[3], TXD_ASK_STATS),
+                      TXD_ASK_STATS);
+    choice = (txd_choice){.check = &law, .claimed = &d.config, .offers = offer_nothing};
+    ck_assert_int_eq(txd_choice_make(&choice, d.arena), TXD_OK);
+    txd_choice_lacks(&choice, text, sizeof text);
+    ck_assert_str_eq(text, "not recorded: attn.masked@grad, parameters@grad (stats)");
     driver_finish(&d);
 }
 END_TEST
@@ -297,7 +365,8 @@ START_TEST(findings_beyond_the_limit_are_counted_but_not_kept)
 }
 END_TEST
 
-TEST_MAIN(the_registry_is_complete, only_and_skip_choose_the_laws,
+TEST_MAIN(the_registry_is_complete, gradients_are_offered_and_allowed_apart_from_values,
+          only_and_skip_choose_the_laws,
           a_misspelt_law_is_an_error_that_names_the_nearest,
           laws_that_saw_nothing_are_skipped_and_the_exit_says_so,
           what_is_not_recorded_is_named,
