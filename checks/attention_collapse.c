@@ -22,7 +22,8 @@
 
 /* One head over one sequence, while its rows arrive. */
 typedef struct sequence {
-    int step, layer;
+    int step;
+    int attention; /* 2 layer, and 1 more for cross-attention */
     size_t batch, head;
     uint64_t rows, uniform;
     double votes, key; /* of the majority vote */
@@ -40,7 +41,8 @@ typedef struct state {
     const txd_config *claimed;
     double uniform, peak, share;
     bool is_drawn;
-    head *heads; /* (layers, heads) */
+    head *heads;       /* (attentions, heads) */
+    size_t attentions; /* 2 layers */
     sequence now;
     uint64_t rows, inherited;
 } state;
@@ -48,9 +50,15 @@ typedef struct state {
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
-    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS
+    return site->kind == TXD_SITE_VALUE &&
+                   txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS
                ? TXD_ASK_ROWS
                : 0;
+}
+
+static int attention_of(const txd_site *site)
+{
+    return 2 * site->layer + (txd_point_attention(site->point) == TXD_ATTENTION_CROSS);
 }
 
 /* ---- measuring ---- */
@@ -63,7 +71,7 @@ static void close_sequence(state *s)
 
     if (q->rows < FEWEST_ROWS)
         return;
-    h = &s->heads[(size_t)q->layer * s->claimed->n_heads + q->head];
+    h = &s->heads[(size_t)q->attention * s->claimed->n_heads + q->head];
     uniform = (double)q->uniform / rows;
     single = (rows + q->votes) / 2 / rows; /* rows that vote for the key */
     single = q->votes > 0 ? single : 0;
@@ -77,8 +85,8 @@ static void close_sequence(state *s)
 
 static bool is_same(const sequence *q, const txd_site *site, const txd_law_row *row)
 {
-    return q->step == site->step && q->layer == site->layer && q->batch == row->batch &&
-           q->head == row->head;
+    return q->step == site->step && q->attention == attention_of(site) &&
+           q->batch == row->batch && q->head == row->head;
 }
 
 /* A row that gives nearly everything to one key, which is not the first that it sees,
@@ -103,8 +111,8 @@ static void add_row(state *s, const txd_site *site, const txd_law_row *row)
 
     if (!is_same(&s->now, site, row)) {
         close_sequence(s);
-        s->now =
-            (sequence){site->step, site->layer, row->batch, row->head, 0, 0, 0, -1};
+        s->now = (sequence){
+            site->step, attention_of(site), row->batch, row->head, 0, 0, 0, -1};
     }
     if (!(seen >= 2))
         return;
@@ -143,13 +151,13 @@ static bool is_collapsed(const state *s, size_t i, collapse kind)
     return s->heads[i].sequences > 0 && share_of(&s->heads[i], kind) >= s->share;
 }
 
-/* All heads of a layer, which is no longer the habit of one of them. */
-static bool is_whole(const state *s, size_t layer, collapse kind)
+/* All heads of an attention, which is no longer the habit of one of them. */
+static bool is_whole(const state *s, size_t attention, collapse kind)
 {
     size_t heads = s->claimed->n_heads, found = 0;
 
     for (size_t h = 0; h < heads; h++)
-        found += is_collapsed(s, layer * heads + h, kind);
+        found += is_collapsed(s, attention * heads + h, kind);
     return found == heads;
 }
 
@@ -178,21 +186,23 @@ static txd_finding start(const state *s, size_t i, collapse kind)
 
     at.step = s->heads[i].step;
     at.head = (int64_t)(i % heads);
-    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, (int)(i / heads), &at);
+    finding = txd_law_finding(i / heads % 2 ? TXD_POINT_CROSS_WEIGHTS
+                                            : TXD_POINT_ATTN_WEIGHTS,
+                              (int)(i / heads / 2), &at);
     finding.measured = share_of(&s->heads[i], kind);
     finding.allowed = s->share;
     return finding;
 }
 
-static txd_status add_layer(txd_result *result, const state *s, size_t layer,
+static txd_status add_whole(txd_result *result, const state *s, size_t attention,
                             collapse kind)
 {
     size_t heads = s->claimed->n_heads;
-    txd_finding finding = start(s, layer * heads, kind);
+    txd_finding finding = start(s, attention * heads, kind);
 
     finding.verdict = TXD_VERDICT_WARN;
     txd_law_say(&finding, "all %zu heads of this layer ", heads);
-    say_what(&finding, s, kind, &s->heads[layer * heads]);
+    say_what(&finding, s, kind, &s->heads[attention * heads]);
     return txd_result_add(result, &finding);
 }
 
@@ -200,11 +210,11 @@ static txd_status add_layer(txd_result *result, const state *s, size_t layer,
  * before training all heads. */
 static txd_status add_rest(txd_result *result, const state *s, collapse kind)
 {
-    size_t heads = s->claimed->n_heads, all = s->claimed->n_layers * heads;
-    size_t found = 0, first = 0;
+    size_t heads = s->claimed->n_heads, all = 0, found = 0, first = 0;
     txd_finding finding;
 
-    for (size_t i = 0; i < all; i++) {
+    for (size_t i = 0; i < s->attentions * heads; i++) {
+        all += s->heads[i].sequences > 0;
         if (!is_collapsed(s, i, kind) || (!s->is_drawn && is_whole(s, i / heads, kind)))
             continue;
         first = found++ == 0 ? i : first;
@@ -226,24 +236,38 @@ static txd_status add_rest(txd_result *result, const state *s, collapse kind)
     return txd_result_add(result, &finding);
 }
 
+static bool has_cross(const state *s)
+{
+    size_t heads = s->claimed->n_heads;
+
+    for (size_t i = 0; i < s->attentions * heads; i++)
+        if (i / heads % 2 && s->heads[i].sequences > 0)
+            return true;
+    return false;
+}
+
 static txd_status finish(void *self, txd_result *result)
 {
     state *s = self;
-    size_t layers = s->claimed->n_layers, all = layers * s->claimed->n_heads;
+    size_t all = s->attentions * s->claimed->n_heads;
 
     close_sequence(s);
-    s->now = (sequence){.layer = -1};
+    s->now = (sequence){.attention = -1};
     result->evaluated = s->rows;
     result->allowed = s->share;
     for (size_t i = 0; i < all; i++)
         result->worst =
             fmax(result->worst, fmax(s->heads[i].uniform, s->heads[i].single));
     for (int kind = 0; kind < COLLAPSES; kind++) {
-        for (size_t l = 0; l < layers && !s->is_drawn; l++)
-            if (is_whole(s, l, (collapse)kind))
-                TXD_TRY(add_layer(result, s, l, (collapse)kind));
+        for (size_t a = 0; a < s->attentions && !s->is_drawn; a++)
+            if (is_whole(s, a, (collapse)kind))
+                TXD_TRY(add_whole(result, s, a, (collapse)kind));
         TXD_TRY(add_rest(result, s, (collapse)kind));
     }
+    if (s->claimed->cross && !has_cross(s))
+        snprintf(
+            result->note, sizeof result->note,
+            "cross-attention was not judged: its rows are not recorded, or too few");
     if (s->rows == 0)
         snprintf(result->note, sizeof result->note,
                  "no sequence has %d queries that see more than one key", FEWEST_ROWS);
@@ -267,8 +291,9 @@ static txd_status fill(state *s, const txd_check_context *context)
 {
     s->claimed = context->claimed;
     s->is_drawn = context->is_drawn;
-    s->now.layer = -1;
-    s->heads = calloc(s->claimed->n_layers * s->claimed->n_heads, sizeof *s->heads);
+    s->now.attention = -1;
+    s->attentions = 2 * s->claimed->n_layers;
+    s->heads = calloc(s->attentions * s->claimed->n_heads, sizeof *s->heads);
     if (!s->heads)
         return txd_fail(TXD_ERR_MEMORY, "attention_collapse: no memory");
     TXD_TRY(txd_threshold_read(&s->uniform, TXD_THRESHOLD_COLLAPSE_UNIFORM, context));
@@ -313,6 +338,9 @@ const txd_check txd_check_attention_collapse = {
     .faults = (const char *const[]){NULL},
     .keys = txd_keys_attention_collapse,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

@@ -226,13 +226,17 @@ static txd_status add_attention(txd_result *result, const state *s, int layer,
 static txd_status finish(void *self, txd_result *result)
 {
     const state *s = self;
-    uint64_t inherited = 0;
+    uint64_t inherited = 0, cross = 0;
 
     for (size_t l = 0; l < s->claimed->n_layers; l++) {
         TXD_TRY(add_attention(result, s, (int)l, TXD_ATTENTION_SELF));
         TXD_TRY(add_attention(result, s, (int)l, TXD_ATTENTION_CROSS));
         inherited += s->tallies[2 * l].inherited + s->tallies[2 * l + 1].inherited;
+        cross += s->tallies[2 * l + 1].rows;
     }
+    if (s->claimed->cross && cross == 0)
+        snprintf(result->note, sizeof result->note,
+                 "cross-attention was not judged: its scores are not recorded");
     if (s->lacks_scores)
         snprintf(result->note, sizeof result->note,
                  "not judged where the scores are not recorded");
