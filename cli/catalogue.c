@@ -70,6 +70,8 @@ static void add_fault(txd_text *out, const txd_fault *fault)
                   txd_fault_sentence(fault));
     txd_text_addf(out, "How it shows: %s.\n\n", txd_fault_symptom(fault));
     txd_text_addf(out, "```\n%s\n```\n\n", txd_fault_example(fault));
+    if (txd_fault_is_backward(fault))
+        txd_text_add(out, "It acts on gradients: `record` must ask for one.\n\n");
     txd_text_addf(out, "Selectors: %s. Laws: ",
                   txd_describe_selectors(selectors, sizeof selectors, fault));
     add_laws(out, name);

@@ -114,6 +114,9 @@ static bool explain_fault(txd_text *out, const char *name)
               txd_describe_selectors(selectors, sizeof selectors, fault));
     txd_text_add(out, "\nPlanted by:\n");
     txd_text_addf(out, "  faults = ( { name = \"%s\"; } );\n", name);
+    if (txd_fault_is_backward(fault))
+        txd_text_add(out,
+                     "  record = ( { probe = \"grad_norm\"; } );  # or any gradient\n");
     txd_text_add(out, "\nLaws that must notice it:\n");
     for (i = 0; txd_check_at(i); i++)
         if (must_trip(txd_check_at(i), name))

@@ -40,6 +40,7 @@ const char *txd_fault_needs_causal(const txd_fault_scene *scene);
 const char *txd_fault_needs_mask(const txd_fault_scene *scene);
 const char *txd_fault_needs_padding(const txd_fault_scene *scene);
 const char *txd_fault_needs_heads(const txd_fault_scene *scene);
+/* Also what marks a fault of the backward pass. */
 const char *txd_fault_needs_backward(const txd_fault_scene *scene);
 
 /* Idle for faults that scale by their strength. */

@@ -50,6 +50,8 @@ const char *txd_fault_sentence(const txd_fault *fault); /* what goes wrong */
 const char *txd_fault_symptom(const txd_fault *fault);  /* how it shows */
 const char *txd_fault_example(const txd_fault *fault);  /* wrong code, right code */
 unsigned txd_fault_selectors(const txd_fault *fault);
+/* True if it changes gradients alone, so that passes need a backward half. */
+bool txd_fault_is_backward(const txd_fault *fault);
 /* Why it cannot act in this scene ("needs padded input"); NULL if it can. */
 const char *txd_fault_inapplicable(const txd_fault *fault,
                                    const txd_fault_scene *scene);

@@ -40,13 +40,24 @@ static txd_status can_act(const txd_fault *fault, const txd_fault_use *use,
     return ranges_fit(use, scene);
 }
 
+/* Puts the place of the use, if it has one, in front of the message. */
+static txd_status at_use(txd_status status, const txd_fault_use *use)
+{
+    char place[256];
+
+    if (use->setting == NULL)
+        return status;
+    return txd_fail_prefix(status, "%s",
+                           txd_setting_place(place, sizeof place, use->setting));
+}
+
 static txd_status plant(txd_plan *plan, const txd_fault_scene *scene,
                         const txd_fault_use *use)
 {
     const txd_fault *fault = txd_fault_find(use->name);
     txd_fault_use *copy = txd_arena_alloc(plan->arena, 1, sizeof *copy);
     const char *reason = NULL;
-    char place[256];
+    txd_status status;
 
     if (copy == NULL)
         return TXD_ERR_MEMORY;
@@ -55,15 +66,19 @@ static txd_status plant(txd_plan *plan, const txd_fault_scene *scene,
     *copy = *use;
     if (copy->strength == 0)
         copy->strength = fault->strength;
-    if (can_act(fault, copy, scene) != TXD_OK)
-        return use->setting == NULL
-                   ? TXD_ERR_INAPPLICABLE
-                   : txd_fail_prefix(
-                         TXD_ERR_INAPPLICABLE, "%s",
-                         txd_setting_place(place, sizeof place, use->setting));
+    status = can_act(fault, copy, scene);
+    if (status != TXD_OK)
+        return at_use(status, use);
     if (fault->idle != NULL && scene->inputs != NULL)
         reason = fault->idle(scene, copy);
-    return reason == NULL ? fault->plant(plan, copy) : txd_fault_refuse(copy, reason);
+    if (reason != NULL)
+        return txd_fault_refuse(copy, reason);
+    TXD_TRY(fault->plant(plan, copy));
+    status = txd_config_check(&plan->config);
+    if (status == TXD_OK)
+        return TXD_OK;
+    txd_fail_prefix(status, "fault %s with strength %g", copy->name, copy->strength);
+    return at_use(status, use);
 }
 
 txd_status txd_plan_create(txd_plan **out, const txd_fault_scene *scene,

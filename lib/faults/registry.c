@@ -56,6 +56,11 @@ unsigned txd_fault_selectors(const txd_fault *fault)
     return fault->selectors;
 }
 
+bool txd_fault_is_backward(const txd_fault *fault)
+{
+    return fault->inapplicable == txd_fault_needs_backward;
+}
+
 const char *txd_fault_inapplicable(const txd_fault *fault, const txd_fault_scene *scene)
 {
     return fault->inapplicable == NULL ? NULL : fault->inapplicable(scene);

@@ -29,8 +29,7 @@ const planted_model subjects[SUBJECTS] = {
      TOKENS("memory : { random : { length = 9; }; valid = [9, 7, 5]; };"), 5},
 };
 
-/* What acts on gradients needs some, and they are only formed if asked for. */
-static const char *const backward = "grad_zeroed,softmax_jacobian_wrong";
+/* Only formed if asked for. */
 static const char *const gradients = "record : ( { probe = \"grad_norm\"; } );";
 
 bool has_subject(int number)
@@ -53,7 +52,7 @@ bool trial_run_in(live *l, const trial *t, const char *backend, const char *only
         "faults : ( { name = \"%s\";%s %s } ); %s",
         backend, s->model ? s->model : from, t->mask ? t->mask : "", s->input, t->fault,
         layers, t->rest ? t->rest : "",
-        txd_glob_list(backward, t->fault) ? gradients : "");
+        txd_fault_is_backward(txd_fault_find(t->fault)) ? gradients : "");
     live_run(l, text, only);
     return l->inapplicable == NULL;
 }

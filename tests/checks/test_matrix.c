@@ -92,7 +92,8 @@ START_TEST(a_fault_of_one_head_is_found_in_the_first_a_middle_and_the_last_head)
     const char *const faults[][2] = {
         {"mask_missing", "causality"},     {"mask_off_by_one", "causality"},
         {"mask_inverted", "causality"},    {"padding_ignored", "padding"},
-        {"mask_after_softmax", "row_sum"}, {"fully_masked_row", "row_sum"}};
+        {"mask_after_softmax", "row_sum"}, {"fully_masked_row", "row_sum"},
+        {"softmax_bf16", "row_sum"},       {"fp16_scores", "score_scale"}};
     const int heads[] = {0, 3, 7};
 
     if (!has_models())

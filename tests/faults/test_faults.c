@@ -61,7 +61,7 @@ START_TEST(every_fault_says_what_goes_wrong_and_how_it_shows)
         ck_assert_uint_gt(strlen(txd_fault_symptom(f)), 10);
         ck_assert_ptr_nonnull(strstr(txd_fault_example(f), "right:"));
     }
-    ck_assert_uint_ge(count, 11);
+    ck_assert_uint_ge(count, 30);
     ck_assert_ptr_null(txd_fault_find("no_such_fault"));
 }
 END_TEST

@@ -249,6 +249,10 @@ START_TEST(what_is_written_wrongly_is_refused_with_its_place)
             "test.cfg:1");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = -1; } );", no,
             "test.cfg:1");
+    refused(CFG(""), "faults = ( { name = \"norm_eps_tiny\"; strength = -1; } );", no,
+            "norm_eps is -1");
+    refused(CFG(""), "faults = ( { name = \"mask_fill_too_weak\"; strength = 3; } );",
+            no, "test.cfg:1: faults.0: fault mask_fill_too_weak with strength 3");
     refused(CFG(""), "faults = ( { name = \"embedding_too_large\"; strength = 0; } );",
             no, "strength of 0");
 }

@@ -12,11 +12,6 @@
 
 #define CROSS PLANTED_MODEL("cross = true;")
 
-static bool is_backward(const char *fault)
-{
-    return txd_glob_list("grad_zeroed,softmax_jacobian_wrong", fault);
-}
-
 static bool takes(const txd_fault *fault, unsigned selector)
 {
     return (txd_fault_selectors(fault) & selector) != 0;
@@ -39,11 +34,11 @@ START_TEST(a_fault_of_a_layer_changes_it_and_none_before_it)
             for (int l = 0; l <= layer; l++) {
                 snprintf(prefix, sizeof prefix, "layers.%d.", l);
                 here = planted_differences_below(&p, prefix);
-                if (l < layer || is_backward(name))
+                if (l < layer || txd_fault_is_backward(txd_fault_find(name)))
                     ck_assert_msg(here == 0, "%s of layer %d: %zu at layer %d", name,
                                   layer, here, l);
             }
-            if (!is_backward(name))
+            if (!txd_fault_is_backward(txd_fault_find(name)))
                 ck_assert_msg(here > 0, "%s of layer %d does nothing", name, layer);
             planted_finish(&p);
         }
@@ -74,8 +69,8 @@ static void expect_confined(const char *name, const char *selector, int axis)
                       "%s with %s changes others at %s", name, selector, site);
         changed += planted_differences_along(&p, site, dims, axis, chosen, true);
     }
-    ck_assert_msg((changed > 0) != is_backward(name), "%s with %s: %zu", name, selector,
-                  changed);
+    ck_assert_msg((changed > 0) != txd_fault_is_backward(txd_fault_find(name)),
+                  "%s with %s: %zu", name, selector, changed);
     planted_finish(&p);
 }
 
