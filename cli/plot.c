@@ -91,7 +91,7 @@ static const txd_option options[] = {
      "the picture; its ending says the format: .png, .svg, .pdf"},
     {"layer", 0, "N", "the layer, if SITE leaves it open (layers.*.attn.weights)"},
     {"head", 0, "N", "one head; without it all layers and heads at a glance"},
-    {"step", 0, "N", "the step; default: the last"},
+    {"step", 0, "N", "the step; default: the first, or all in a chart of steps"},
     {"batch", 0, "N", "the batch row; default: 0"},
     {"query", 0, "RANGE", "only these queries: \"5\", \"0:10\" (10 excluded), \"3:\""},
     {"key", 0, "RANGE", "only these keys"},
@@ -108,10 +108,13 @@ const txd_command txd_command_plot = {
     .help =
         "Draws the values at a site: one head as a matrix of queries (rows, the first\n"
         "on top) and keys, or all layers and heads side by side. The half that the\n"
-        "mask hides is blank; what is there nevertheless shows.\n"
+        "mask hides is blank; what is there nevertheless shows. Norms of gradients "
+        "are\n"
+        "drawn by layer, steps/loss is the loss (and the gradient's norm) over steps.\n"
         "\n"
         "  txdiag plot mini.h5 layers.0.attn.weights --head 1 -o head.png\n"
         "  txdiag plot mini.h5 'layers.*.attn.weights' -o overview.png\n"
+        "  txdiag plot mini.h5 'layers.*@grad' -o gradients.png\n"
         "  txdiag plot mini.h5 attn.weights --layer 1 --head 0 --scale log -o head.svg",
     .exits = "  0  drawn\n"
              "  2  not drawn (no such site, gnuplot or its fonts missing, ...); an\n"

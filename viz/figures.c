@@ -25,7 +25,7 @@ const txd_figure *txd_figure_find(const char *name)
     return NULL;
 }
 
-static bool ends_in(const char *text, const char *ending)
+bool txd_ends_in(const char *text, const char *ending)
 {
     size_t length = strlen(text), tail = strlen(ending);
 
@@ -45,9 +45,9 @@ void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
     out->mask = mask;
     out->query_valid = claim->inputs.valid + slice->batch * claim->inputs.length;
     out->fill = claim->config.layers[slice->layer].fill;
-    out->silent = ends_in(slice->site, "attn.masked")   ? TXD_SILENT_MASKED
-                  : ends_in(slice->site, "attn.scores") ? TXD_SILENT_ANY
-                                                        : TXD_SILENT_ZERO;
+    out->silent = txd_ends_in(slice->site, "attn.masked")   ? TXD_SILENT_MASKED
+                  : txd_ends_in(slice->site, "attn.scores") ? TXD_SILENT_ANY
+                                                            : TXD_SILENT_ZERO;
 }
 
 /* True if no valid query of pooled row i sees a key of pooled column j. */
@@ -105,16 +105,22 @@ txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *cl
     return TXD_OK;
 }
 
-txd_status txd_map_note_recording(txd_map *map, const txd_trace *recording)
+void txd_recording_words(txd_text *out, const txd_trace *recording)
 {
     const char *complete = txd_trace_meta(recording, "complete");
+
+    txd_claim_faults(out, recording);
+    if (complete && strcmp(complete, "0") == 0)
+        txd_text_addf(out, "%srecording not completed", out->length ? "; " : "");
+}
+
+txd_status txd_map_note_recording(txd_map *map, const txd_trace *recording)
+{
     txd_text text;
     txd_status status;
 
     txd_text_init(&text);
-    txd_claim_faults(&text, recording);
-    if (complete && strcmp(complete, "0") == 0)
-        txd_text_addf(&text, "%srecording not completed", text.length ? "; " : "");
+    txd_recording_words(&text, recording);
     status = txd_text_status(&text);
     if (status == TXD_OK)
         status = txd_map_note(map, true, TXD_COLOUR_QUIET, txd_text_get(&text));

@@ -5,7 +5,7 @@
 #ifndef TXD_VIZ_FIGURES_H
 #define TXD_VIZ_FIGURES_H
 
-#include "viz/map.h"
+#include "viz/chart.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,8 +41,38 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
 txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *claim,
                            size_t batch);
 
-/* The faults of the recording, and that it was never completed, as notes above. */
+bool txd_ends_in(const char *text, const char *ending);
+
+/* The faults of the recording, and that it was never completed, in words. */
+void txd_recording_words(txd_text *out, const txd_trace *recording);
+/* The same as a note above. */
 txd_status txd_map_note_recording(txd_map *map, const txd_trace *recording);
+
+/* The charts that figures draw, before they are settled: everything in `arena`. A
+ * negative step of the request stands for all of them. ERR_MISSING with the way to
+ * record it where nothing is there. */
+txd_status txd_chart_gradients(txd_chart *out, txd_arena *arena,
+                               const txd_trace *recording,
+                               const txd_figure_request *request);
+txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *recording,
+                           const txd_figure_request *request);
+txd_status txd_chart_norms(txd_chart *out, txd_arena *arena, const txd_trace *recording,
+                           const txd_figure_request *request);
+
+/* Makes a chart, settles it and appends its picture. */
+typedef txd_status (*txd_chart_maker)(txd_chart *out, txd_arena *arena,
+                                      const txd_trace *recording,
+                                      const txd_figure_request *request);
+txd_status txd_chart_figure(txd_text *out, txd_chart_maker make,
+                            const txd_trace *recording,
+                            const txd_figure_request *request);
+
+/* The healthy gradient norms of a layer, and what is too much. */
+#define TXD_GRADIENT_LOW 1e-3
+#define TXD_GRADIENT_HIGH 10.0
+#define TXD_GRADIENT_TOO_LARGE 1000.0
+/* Draws them in a graph of such norms. */
+void txd_graph_gradient_band(txd_graph *graph);
 
 #ifdef __cplusplus
 }

@@ -59,6 +59,18 @@ static bool has_heads(const txd_slice *slice)
     return axis >= 0 && slice->info.dims[axis] > 1;
 }
 
+/* Sites that are not one value, but numbers over layers or steps. */
+static const txd_figure *choose_chart(const txd_figure_request *request)
+{
+    if (strncmp(request->site, "steps/", 6) == 0)
+        return &txd_figure_steps;
+    if (strcmp(request->site, "series/grad_norm") == 0 ||
+        (request->layer < 0 && strchr(request->site, '*') &&
+         txd_ends_in(request->site, "@grad")))
+        return &txd_figure_gradients;
+    return NULL;
+}
+
 /* Without a head, weights of several heads are laid out; a '*' of any other site needs
  * its layer. */
 txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request,
@@ -69,6 +81,9 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
     txd_figure_request one = *request;
     txd_slice slice;
 
+    *out = choose_chart(request);
+    if (*out)
+        return TXD_OK;
     *out = &txd_figure_overview;
     if (weighs && star && request->head < 0)
         return TXD_OK;

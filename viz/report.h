@@ -31,6 +31,13 @@ void txd_report_verdicts(txd_report *report);
 /* The overview, then the maps of the places that findings name. */
 txd_status txd_report_figures(txd_report *report);
 
+/* A picture with its caption, or why there is none. */
+void txd_report_figure(txd_report *report, const txd_figure *figure,
+                       const txd_figure_request *request, const char *caption);
+
+/* Gradient norms by layer and over steps; without any, how to record them. */
+txd_status txd_report_gradients(txd_report *report);
+
 /* Mean entropy of the rows, by layer and head. */
 txd_status txd_report_entropy(txd_report *report);
 

@@ -26,22 +26,18 @@ static bool cannot_draw(txd_status status)
            status == TXD_ERR_LIMIT || status == TXD_ERR_INTERRUPTED;
 }
 
-/* Draws a site; what was said about it stands in `caption`. */
-static void add_figure(txd_report *report, const txd_figure_request *request,
-                       const char *caption)
+void txd_report_figure(txd_report *report, const txd_figure *figure,
+                       const txd_figure_request *request, const char *caption)
 {
-    txd_figure_request actual = *request;
     txd_text *page = &report->page, picture;
-    const txd_figure *figure = NULL;
     txd_status status;
 
     txd_text_init(&picture);
     txd_text_add(page, "<figure>\n<figcaption>");
     txd_html_add(page, caption, 600);
     txd_text_add(page, "</figcaption>\n");
-    status = txd_figure_choose(&figure, &actual, report->recording);
-    if (status == TXD_OK)
-        status = figure->image(&picture, report->recording, &actual);
+    status = figure ? figure->image(&picture, report->recording, request)
+                    : TXD_ERR_CONFIG; /* its message is there */
     if (status == TXD_OK) {
         txd_text_add(page, "<div class=\"picture\"><img alt=\"");
         txd_html_add(page, figure->sentence, 200);
@@ -59,6 +55,18 @@ static void add_figure(txd_report *report, const txd_figure_request *request,
     }
     txd_text_add(page, "</figure>\n");
     txd_text_finish(&picture);
+}
+
+/* Draws a site; what was said about it stands in `caption`. */
+static void add_figure(txd_report *report, const txd_figure_request *request,
+                       const char *caption)
+{
+    txd_figure_request actual = *request;
+    const txd_figure *figure = NULL;
+
+    if (txd_figure_choose(&figure, &actual, report->recording) != TXD_OK)
+        figure = NULL;
+    txd_report_figure(report, figure, &actual, caption);
 }
 
 static bool has_entry(const txd_report *report, const char *name)

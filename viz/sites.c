@@ -22,8 +22,7 @@ void txd_site_of_layer(char out[TXD_SITE_BYTES], const char *site, int layer)
         snprintf(out, TXD_SITE_BYTES, "%s", site);
 }
 
-/* The layer that `name` has in place of the '*' of `site`; -1 if it does not match. */
-static int layer_in(const char *site, const char *name)
+int txd_site_layer_in(const char *site, const char *name)
 {
     const char *star = strchr(site, '*');
     size_t before = star ? (size_t)(star - site) : 0;
@@ -56,7 +55,7 @@ txd_status txd_site_layers(int **out, size_t *count, txd_arena *arena,
         txd_trace_info info;
 
         TXD_TRY(txd_trace_get(recording, &info, i));
-        layers[found] = layer_in(site, info.name);
+        layers[found] = txd_site_layer_in(site, info.name);
         found += layers[found] >= 0;
     }
     if (found > 1)
@@ -67,7 +66,7 @@ txd_status txd_site_layers(int **out, size_t *count, txd_arena *arena,
 }
 
 /* "layers.3.attn.weights" as "layers.*.attn.weights", so that a list stays short. */
-static void generalise(char out[TXD_SITE_BYTES], const char *name)
+void txd_site_generalise(char out[TXD_SITE_BYTES], const char *name)
 {
     static const char prefix[] = "layers.";
     const char *rest = name + sizeof prefix - 1;
@@ -90,7 +89,7 @@ static void add_name(name_list *list, const char *name)
 {
     char general[TXD_SITE_BYTES];
 
-    generalise(general, name);
+    txd_site_generalise(general, name);
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->pointers[i], general) == 0)
             return;
@@ -147,7 +146,7 @@ static void describe(txd_text *out, const name_list *list, const char *site)
     bool known;
     const char *near;
 
-    generalise(general, site);
+    txd_site_generalise(general, site);
     known = is_point(general);
     near = known ? NULL : txd_nearest(general, list->pointers, list->count);
     if (known)

@@ -48,6 +48,12 @@ txd_status txd_choice(size_t *out, const char *what, int chosen, size_t count);
 txd_status txd_site_layers(int **out, size_t *count, txd_arena *arena,
                            const txd_trace *recording, const char *site);
 
+/* The layer that `name` has in place of the '*' of `site`; -1 if it does not match. */
+int txd_site_layer_in(const char *site, const char *name);
+
+/* "layers.3.attn.weights" as "layers.*.attn.weights"; other names as they are. */
+void txd_site_generalise(char out[TXD_SITE_BYTES], const char *name);
+
 /* `site` with its '*' replaced by a layer. */
 void txd_site_of_layer(char out[TXD_SITE_BYTES], const char *site, int layer);
 

@@ -120,6 +120,8 @@ static txd_status read_description(txd_h5_reader *reader, txd_h5_entry *entry, h
     entry->fill = (double)NAN;
     if (txd_h5_get_text(&text, arena, id, "fill", reader->file) == TXD_OK)
         entry->fill = strtod(text, NULL);
+    if (txd_h5_get_text(&text, arena, id, "fields", reader->file) == TXD_OK)
+        entry->fields = text;
     entry->parts = 1;
     entry->part_begin = txd_arena_alloc(arena, 2, sizeof *entry->part_begin);
     if (!entry->part_begin)

@@ -80,6 +80,7 @@ typedef struct txd_h5_entry {
     size_t parts;       /* datasets: path, path.1, ... */
     size_t *part_begin; /* first step of each; parts + 1 values */
     double fill;        /* of what no part holds */
+    const char *fields; /* names of the last axis, or NULL */
     bool is_value;      /* below /value or /grad: info.name is a site */
     size_t order;       /* for the caller's sorting */
 } txd_h5_entry;

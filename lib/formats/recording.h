@@ -121,6 +121,9 @@ txd_status txd_recording_open(txd_trace **out, const char *path, bool *partial);
 
 /* A metadata key of opened recordings that is no attribute: the file that is read. */
 #define TXD_META_FILE ":file"
+/* Behind the name of an entry ("series/stats:fields"): its attribute `fields`, the
+ * names of its last axis, comma-separated. */
+#define TXD_META_FIELDS ":fields"
 
 /* The strings of an entry ("series/stats_sites", "input/pieces") into *out, an array
  * of *count strings owned by the trace. */

@@ -56,12 +56,30 @@ static txd_status read_block(void *self, void *out, size_t i, const size_t *star
     return status;
 }
 
+/* The fields of the entry whose name is `bytes` long. */
+static const char *find_fields(const txd_h5_reader *reader, const char *name,
+                               size_t bytes)
+{
+    const txd_h5_entry *entries = txd_h5_reader_entries((txd_h5_reader *)reader);
+
+    for (size_t i = 0; i < txd_h5_reader_count(reader); i++)
+        if (strncmp(entries[i].info.name, name, bytes) == 0 &&
+            entries[i].info.name[bytes] == '\0')
+            return entries[i].fields;
+    return NULL;
+}
+
 static const char *get_meta(void *self, const char *key)
 {
+    static const char fields[] = TXD_META_FIELDS;
     txd_h5_reader *reader = ((recording_trace *)self)->reader;
+    size_t length = strlen(key), tail = sizeof fields - 1;
 
-    return strcmp(key, TXD_META_FILE) == 0 ? txd_h5_reader_file(reader)
-                                           : txd_h5_reader_meta(reader, key);
+    if (strcmp(key, TXD_META_FILE) == 0)
+        return txd_h5_reader_file(reader);
+    if (length > tail && strcmp(key + length - tail, fields) == 0)
+        return find_fields(reader, key, length - tail);
+    return txd_h5_reader_meta(reader, key);
 }
 
 static txd_status get_strings(void *self, const char *const **out, size_t *count,

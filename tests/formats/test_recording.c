@@ -318,7 +318,27 @@ START_TEST(a_format_goes_by_one_name_and_is_read_by_two)
 }
 END_TEST
 
-TEST_MAIN(a_format_goes_by_one_name_and_is_read_by_two,
+START_TEST(names_of_fields_are_metadata_of_their_entry)
+{
+    txd_dataset_spec spec = made_spec_of("series/stats", "sxy", TXD_F64, 2);
+    const char *path = test_file("fields.h5");
+    const double values[6] = {1, 2, 3, 4, 5, 6};
+    txd_trace *trace;
+
+    spec.dims[0] = 3;
+    spec.dims[1] = 2;
+    spec.fields = "mean,std";
+    made_record_one(path, &spec, values, TXD_F64);
+    trace = made_open_complete(path);
+    ck_assert_str_eq(txd_trace_meta(trace, "series/stats:fields"), "mean,std");
+    ck_assert_ptr_null(txd_trace_meta(trace, "series/stat:fields"));
+    ck_assert_ptr_null(txd_trace_meta(trace, ":fields"));
+    txd_trace_destroy(trace);
+}
+END_TEST
+
+TEST_MAIN(names_of_fields_are_metadata_of_their_entry,
+          a_format_goes_by_one_name_and_is_read_by_two,
           every_dtype_comes_back_bit_for_bit,
           written_values_are_converted_as_tensors_are,
           longer_steps_extend_and_the_rest_is_fill,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake.h"
+#include "series.h"
 #include "viz/html.h"
 #include "viz/viz.h"
 
@@ -172,6 +172,34 @@ START_TEST(a_recording_without_verdicts_is_not_called_healthy)
 }
 END_TEST
 
+START_TEST(gradients_are_shown_where_they_were_recorded_and_explained_where_not)
+{
+    const series_plan plan = {.steps = 3, .layers = 2};
+    const char *folder = test_file("report");
+    char *page;
+
+    for (int with = 0; with < 2; with++) {
+        fake recording;
+        txd_status status;
+
+        fake_open(&recording);
+        fake_decoder(&recording, 4);
+        if (with)
+            series_add_gradients(&recording, &plan);
+        status = txd_report_html(recording.trace, "some.h5", folder);
+        NEED_GNUPLOT(status);
+        ck_assert_msg(status == TXD_OK, "%s", txd_message());
+        page = read_page(folder);
+        ck_assert_uint_eq(count_of(page, "<h2>Gradients"), (size_t)with);
+        ck_assert_uint_eq(count_of(page, "src=\"data:image/png;base64,iVBORw0KGgo"),
+                          with ? 3 : 0);
+        ck_assert_uint_eq(count_of(page, "{ probe = \"grad_norm\"; }"), (size_t)!with);
+        free(page);
+        fake_close(&recording);
+    }
+}
+END_TEST
+
 START_TEST(a_folder_that_cannot_be_made_is_named)
 {
     const char *file = test_file("file");
@@ -213,4 +241,5 @@ TEST_MAIN(the_page_tells_what_was_found_before_it_shows_pictures,
           hostile_strings_are_text_in_the_page,
           without_gnuplot_the_page_still_holds_the_verdicts,
           a_recording_without_verdicts_is_not_called_healthy,
+          gradients_are_shown_where_they_were_recorded_and_explained_where_not,
           a_folder_that_cannot_be_made_is_named, base64_is_that_of_rfc_4648)

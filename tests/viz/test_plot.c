@@ -183,14 +183,16 @@ END_TEST
 
 START_TEST(figures_are_listed_and_found_by_name)
 {
-    static const char *const names[] = {"head", "overview", "matrix"};
+    static const char *const names[] = {"head", "overview", "matrix", "gradients",
+                                        "steps"};
+    const size_t count = sizeof names / sizeof *names;
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < count; i++) {
         ck_assert_ptr_nonnull(txd_figure_at(i));
         ck_assert_ptr_eq(txd_figure_find(names[i]), txd_figure_at(i));
         ck_assert_uint_gt(strlen(txd_figure_at(i)->sentence), 20);
     }
-    ck_assert_ptr_null(txd_figure_at(3));
+    ck_assert_ptr_null(txd_figure_at(count));
     ck_assert_ptr_null(txd_figure_find("heads"));
 }
 END_TEST

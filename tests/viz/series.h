@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * series.h: a fake recording with gradient norms and norms of vectors of any number of
+ * layers and steps, all of them different numbers.
+ */
+#ifndef TXD_TESTS_VIZ_SERIES_H
+#define TXD_TESTS_VIZ_SERIES_H
+
+#include "fake.h"
+
+/* A number that differs for each (step, layer), between 0.01 and 5. */
+double series_value(size_t step, size_t layer);
+
+/* series/grad_norm of "layers.N@grad" and, before each, "layers.N.resid.pre@grad",
+ * whose l2 is twice that; and the columns of /steps. A `place` (step, layer) that is
+ * not NULL has `value` for its l2 and `nonfinite` such elements; a `gap` (step, layer)
+ * was not recorded. The lists live until the process ends. */
+typedef struct series_plan {
+    size_t steps, layers;
+    const size_t *place, *gap;
+    double value, nonfinite;
+} series_plan;
+
+void series_add_gradients(fake *recording, const series_plan *plan);
+
+/* series/norms of embed.tok, embed.pos, embed.out and of resid.pre, resid.mid and
+ * resid.post of every layer: mean series_value(step, row), min half and max twice it.
+ */
+void series_add_norms(fake *recording, const series_plan *plan);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Charts of gradients and of steps: what they draw are the recording's numbers, and
+ * what a line cannot show is marked and named.
+ */
+#include "suite.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "png.h"
+#include "series.h"
+#include "viz/curves.h"
+#include "viz/figures.h"
+
+#define LEAK 0xE8371Bu
+#define NONFINITE 0xE000D0u
+
+static txd_figure_request ask(const char *site)
+{
+    return (txd_figure_request){.site = site,
+                                .layer = -1,
+                                .head = -1,
+                                .step = -1,
+                                .batch = -1,
+                                .path = test_file("chart.png")};
+}
+
+static void open_gradients(fake *out, const series_plan *plan)
+{
+    fake_open(out);
+    fake_meta(out, "faults", "");
+    series_add_gradients(out, plan);
+}
+
+static txd_arena *make(txd_chart *out, fake *recording, txd_chart_maker maker,
+                       const char *site)
+{
+    const txd_figure_request request = ask(site);
+    txd_arena *arena;
+
+    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
+    ck_assert_msg(maker(out, arena, recording->trace, &request) == TXD_OK, "%s",
+                  txd_message());
+    ck_assert_int_eq(txd_chart_settle(out), TXD_OK);
+    return arena;
+}
+
+/* Every line of the chart is a step's numbers, layer by layer. */
+static void check_lines(const txd_graph *graph, const series_plan *plan, double times)
+{
+    size_t drawn = 0, legend = 0;
+
+    ck_assert_uint_eq(graph->line_count, plan->steps);
+    for (size_t step = 0; step < plan->steps; step++) {
+        const txd_line *line = &graph->lines[step];
+
+        ck_assert_uint_eq(line->count, plan->layers);
+        for (size_t layer = 0; layer < plan->layers; layer++) {
+            double expected = times * series_value(step, layer);
+
+            ck_assert(line->x[layer] == (double)layer);
+            ck_assert(line->y[layer] == expected);
+            ck_assert(graph->low < expected && expected < graph->high);
+        }
+        drawn += !line->quiet;
+        legend += line->legend;
+    }
+    ck_assert_uint_ge(legend, plan->steps < 8 ? plan->steps : 7);
+    ck_assert_uint_le(legend, 8);
+    ck_assert_uint_eq(drawn,
+                      plan->steps < TXD_STEP_LINES ? plan->steps : TXD_STEP_LINES);
+    ck_assert(graph->lines[0].legend && graph->lines[plan->steps - 1].legend);
+}
+
+static const size_t sizes[][2] = {{1, 1}, {1, 48}, {3, 4}, {1000, 1}, {1000, 48}};
+
+START_TEST(gradients_by_layer_are_the_recorded_numbers)
+{
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const series_plan plan = {.steps = sizes[i][0], .layers = sizes[i][1]};
+        txd_chart chart;
+        txd_arena *arena;
+        fake recording;
+
+        open_gradients(&recording, &plan);
+        arena = make(&chart, &recording, txd_chart_gradients, "layers.*@grad");
+        check_lines(&chart.graphs[0], &plan, 1);
+        ck_assert_ptr_nonnull(chart.graphs[0].band_name);
+        ck_assert(chart.graphs[0].low < 1e-3 && chart.graphs[0].high > 1000);
+        txd_arena_destroy(arena);
+        arena = make(&chart, &recording, txd_chart_gradients, "series/grad_norm");
+        check_lines(&chart.graphs[0], &plan, 1);
+        txd_arena_destroy(arena);
+        arena =
+            make(&chart, &recording, txd_chart_gradients, "layers.*.resid.pre@grad");
+        check_lines(&chart.graphs[0], &plan, 2);
+        ck_assert_ptr_null(chart.graphs[0].band_name);
+        txd_arena_destroy(arena);
+        fake_close(&recording);
+    }
+}
+END_TEST
+
+/* The file of a line holds pairs of the recorded numbers. */
+START_TEST(the_files_for_gnuplot_hold_the_numbers)
+{
+    const series_plan plan = {.steps = 2, .layers = 3};
+    txd_chart_script script;
+    txd_chart chart;
+    txd_arena *arena;
+    fake recording;
+
+    open_gradients(&recording, &plan);
+    arena = make(&chart, &recording, txd_chart_gradients, "layers.*@grad");
+    ck_assert_int_eq(txd_chart_write(&script, &chart, TXD_IMAGE_PNG), TXD_OK);
+    ck_assert_uint_eq(script.file_count, 2);
+    for (size_t step = 0; step < 2; step++) {
+        const double *pairs = script.files[step].bytes;
+
+        ck_assert_uint_eq(script.files[step].count, 6 * sizeof *pairs);
+        for (size_t layer = 0; layer < 3; layer++) {
+            ck_assert(pairs[2 * layer] == (double)layer);
+            ck_assert(pairs[2 * layer + 1] == series_value(step, layer));
+        }
+    }
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&script.text), "first 0.001 to graph 1"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&script.text), "first 1000 to graph 1"));
+    txd_text_finish(&script.text);
+    txd_arena_destroy(arena);
+    fake_close(&recording);
+}
+END_TEST
+
+static bool has_note(const txd_chart *chart, const char *words)
+{
+    for (size_t i = 0; i < chart->below_count; i++)
+        if (strstr(chart->below[i].text, words))
+            return true;
+    return false;
+}
+
+static void draw(png *out, fake *recording, const char *site)
+{
+    txd_figure_request request = ask(site);
+    txd_mapped file;
+    txd_status status = txd_plot(recording->trace, &request);
+
+    if (status == TXD_ERR_MISSING)
+        test_skip("no gnuplot with fonts");
+    ck_assert_msg(status == TXD_OK, "%s", txd_message());
+    ck_assert_int_eq(txd_file_map(&file, request.path), TXD_OK);
+    png_read(out, file.bytes, file.count);
+    txd_file_unmap(&file);
+}
+
+static void count_marks(size_t out[2], const series_plan *plan)
+{
+    fake recording;
+    png picture;
+
+    open_gradients(&recording, plan);
+    draw(&picture, &recording, "layers.*@grad");
+    out[0] = png_count(&picture, LEAK);
+    out[1] = png_count(&picture, NONFINITE);
+    png_free(&picture);
+    fake_close(&recording);
+}
+
+START_TEST(a_norm_of_0_or_nan_is_marked_and_named)
+{
+    const size_t place[2] = {777, 3};
+    const series_plan zero = {.steps = 1000, .layers = 5, .place = place};
+    const series_plan nan = {
+        .steps = 1000, .layers = 5, .place = place, .value = 1, .nonfinite = 2};
+    const series_plan infinite = {
+        .steps = 1000, .layers = 5, .place = place, .value = INFINITY};
+    const series_plan none = {.steps = 1000, .layers = 5};
+    const series_plan *plans[] = {&zero, &nan, &infinite, &none};
+    size_t marks[4][2];
+
+    for (size_t i = 0; i < 4; i++) {
+        txd_chart chart;
+        txd_arena *arena;
+        fake recording;
+
+        open_gradients(&recording, plans[i]);
+        arena = make(&chart, &recording, txd_chart_gradients, "layers.*@grad");
+        ck_assert(has_note(&chart, "1 value, exactly 0; first: step 777, layer 3") ==
+                  (i == 0));
+        ck_assert(
+            has_note(&chart, "1 value, NaN or infinite; first: step 777, layer 3") ==
+            (i == 1 || i == 2));
+        txd_arena_destroy(arena);
+        fake_close(&recording);
+        count_marks(marks[i], plans[i]);
+    }
+    ck_assert_uint_gt(marks[0][0], marks[3][0] + 30);
+    ck_assert_uint_eq(marks[0][1], 0);
+    ck_assert_uint_gt(marks[1][1], 20);
+    ck_assert_uint_gt(marks[2][1], 20);
+    ck_assert_uint_eq(marks[3][1], 0);
+}
+END_TEST
+
+START_TEST(all_norms_may_be_nan)
+{
+    const size_t place[2] = {0, 0};
+    const series_plan plan = {
+        .steps = 1, .layers = 1, .place = place, .value = NAN, .nonfinite = 1};
+    size_t marks[2];
+
+    count_marks(marks, &plan);
+    ck_assert_uint_gt(marks[1], 20);
+}
+END_TEST
+
+START_TEST(a_step_without_gradients_is_a_gap_and_no_nan)
+{
+    const size_t gap[2] = {1, 0};
+    const series_plan plan = {.steps = 3, .layers = 1, .gap = gap};
+    txd_chart chart;
+    txd_arena *arena;
+    fake recording;
+
+    open_gradients(&recording, &plan);
+    arena = make(&chart, &recording, txd_chart_gradients, "layers.*@grad");
+    ck_assert_uint_eq(chart.graphs[0].line_count, 2);
+    ck_assert_str_eq(chart.graphs[0].lines[0].name, "step 0");
+    ck_assert_str_eq(chart.graphs[0].lines[1].name, "step 2");
+    ck_assert_uint_eq(chart.graphs[0].nonfinite.total, 0);
+    txd_arena_destroy(arena);
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(steps_are_the_recorded_loss_and_norm)
+{
+    const series_plan plan = {.steps = 1000, .layers = 2};
+    txd_chart chart;
+    txd_arena *arena;
+    fake recording;
+
+    open_gradients(&recording, &plan);
+    arena = make(&chart, &recording, txd_chart_steps, "steps/loss");
+    ck_assert_uint_eq(chart.graph_count, 2);
+    for (size_t step = 0; step < 1000; step++) {
+        ck_assert(chart.graphs[0].lines[0].x[step] == (double)step);
+        ck_assert(chart.graphs[0].lines[0].y[step] == 6 + series_value(step, 0) / 100);
+        ck_assert(chart.graphs[1].lines[0].y[step] == series_value(step, 1));
+    }
+    txd_arena_destroy(arena);
+    fake_close(&recording);
+}
+END_TEST
+
+/* The norm of a step that had no backward half is NaN in the file. */
+START_TEST(forward_steps_have_no_gradient)
+{
+    static const char *const kinds[3] = {"forward", "backward", "backward"};
+    const double loss[3] = {6, 5, 4}, norm[3] = {NAN, 2, NAN};
+    const size_t steps = 3;
+    txd_chart chart;
+    txd_arena *arena;
+    fake recording;
+
+    fake_open(&recording);
+    fake_add(&recording, "steps/loss", "n", loss, &steps);
+    fake_add(&recording, "steps/grad_norm", "n", norm, &steps);
+    fake_strings(&recording, "steps/kind", kinds, 3);
+    arena = make(&chart, &recording, txd_chart_steps, "steps/loss");
+    ck_assert_uint_eq(chart.graph_count, 2);
+    ck_assert_uint_eq(chart.graphs[1].lines[0].count, 2);
+    ck_assert(chart.graphs[1].lines[0].x[0] == 1);
+    ck_assert_uint_eq(chart.graphs[1].nonfinite.total, 1);
+    ck_assert(has_note(&chart, "NaN or infinite; first: norm of the whole gradient, "
+                               "step 2"));
+    txd_arena_destroy(arena);
+    fake_close(&recording);
+}
+END_TEST
+
+static void check_refused(fake *recording, const char *site, txd_status expected,
+                          const char *words)
+{
+    const txd_figure_request request = ask(site);
+    txd_status status = txd_plot(recording->trace, &request);
+
+    ck_assert_msg(status == expected, "%s: %d %s", site, status, txd_message());
+    ck_assert_msg(strstr(txd_message(), words) != NULL, "\"%s\" lacks \"%s\"",
+                  txd_message(), words);
+}
+
+START_TEST(what_is_missing_is_refused_with_what_to_do)
+{
+    const series_plan plan = {.steps = 2, .layers = 2};
+    const double values[12] = {0};
+    const size_t dims[3] = {1, 2, 6};
+    static const char *const one[1] = {"layers.0@grad"};
+    fake recording;
+
+    fake_open(&recording);
+    check_refused(&recording, "layers.*@grad", TXD_ERR_MISSING,
+                  "probe = \"grad_norm\"");
+    check_refused(&recording, "steps/loss", TXD_ERR_MISSING, "neither a loss");
+    fake_add(&recording, "series/grad_norm", "sxy", values, dims);
+    check_refused(&recording, "layers.*@grad", TXD_ERR_FORMAT, "names of its sites");
+    fake_strings(&recording, "series/grad_norm_sites", one, 1);
+    check_refused(&recording, "layers.*@grad", TXD_ERR_FORMAT, "fields");
+    fake_meta(&recording, "series/grad_norm:fields", "a,b,c,d,e,f");
+    check_refused(&recording, "layers.*@grad", TXD_ERR_FORMAT, "another length");
+    fake_close(&recording);
+    open_gradients(&recording, &plan);
+    check_refused(&recording, "layers.*.attn.q@grad", TXD_ERR_CONFIG,
+                  "Recorded by layer: layers.*.resid.pre@grad, layers.*@grad");
+    check_refused(&recording, "x*\n!y'`@grad", TXD_ERR_CONFIG, "no gradient norms");
+    fake_close(&recording);
+}
+END_TEST
+
+/* Names come from the file: whatever they are, they stay inside quotes. */
+START_TEST(hostile_names_stay_text)
+{
+    static char name[] = "it's `touch x` 100%\n!touch y\"";
+    static double x[2] = {0, 1}, y[2] = {1, 2};
+    const txd_tic tics[2] = {{0, name}, {1, ""}};
+    txd_line line = {.name = name, .x = x, .y = y, .count = 2, .legend = true};
+    txd_chart chart = {.title = name, .graph_count = 1};
+    txd_chart_script script;
+    txd_text picture;
+    txd_status status;
+
+    ck_assert_int_eq(txd_arena_create(&chart.arena), TXD_OK);
+    chart.graphs[0] = (txd_graph){.x_title = name,
+                                  .y_title = name,
+                                  .lines = &line,
+                                  .line_count = 1,
+                                  .tics = tics,
+                                  .tic_count = 2,
+                                  .level_count = 1,
+                                  .levels = {{name, "#000000", 1.5}}};
+    ck_assert_int_eq(txd_chart_note(&chart, true, "#000000", name), TXD_OK);
+    ck_assert_int_eq(txd_chart_settle(&chart), TXD_OK);
+    ck_assert_int_eq(txd_chart_write(&script, &chart, TXD_IMAGE_PNG), TXD_OK);
+    ck_assert_ptr_null(strstr(txd_text_get(&script.text), "\n!"));
+    ck_assert_ptr_null(strstr(txd_text_get(&script.text), "t's"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&script.text), "100%%"));
+    txd_text_finish(&script.text);
+    txd_text_init(&picture);
+    status = txd_chart_image(&picture, &chart, TXD_IMAGE_PNG);
+    ck_assert_msg(status == TXD_OK || status == TXD_ERR_MISSING, "%s", txd_message());
+    txd_text_finish(&picture);
+    txd_arena_destroy(chart.arena);
+}
+END_TEST
+
+TEST_MAIN(gradients_by_layer_are_the_recorded_numbers,
+          the_files_for_gnuplot_hold_the_numbers,
+          a_norm_of_0_or_nan_is_marked_and_named, all_norms_may_be_nan,
+          a_step_without_gradients_is_a_gap_and_no_nan,
+          steps_are_the_recorded_loss_and_norm, forward_steps_have_no_gradient,
+          what_is_missing_is_refused_with_what_to_do, hostile_names_stay_text)
