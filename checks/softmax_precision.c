@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The weights are the softmax of the scores that were read, as precisely as the claimed
+ * format and `precision.softmax` allow: each is held against a softmax in float64 of
+ * the same masked scores, and the distance is told in units in the last place.
+ *
+ * The bound, for a row of n keys whose scores lie up to d below the largest: the
+ * difference is off by one roundoff of its size, which exp turns into a relative error
+ * of that amount, numerator and sum alike; the sum of n terms by gamma_n. With
+ * precision.softmax = "float32" these are roundoffs of accumulation and the result is
+ * rounded once; with "same" every step is rounded as values are stored. An exp that
+ * underflows loses up to the smallest number beside a sum of at least 1.
+ */
+#include "checks/law.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Roundings of exp in a library. */
+#define LIBRARY 4
+/* Cells of a layer that are judged per step: beyond, only every n-th row is. */
+#define CELLS_JUDGED 262144
+
+/* Rows of one layer; all zero = nothing seen. */
+typedef struct tally {
+    uint64_t cells, broken, rows, broken_rows;
+    uint64_t bf16, f16; /* cells, not 0 or 1, that are numbers of these formats */
+    uint64_t inside;    /* cells that are not 0 or 1 */
+    double measured, allowed, weight, expected; /* of the worst */
+    double relative;                            /* largest relative error */
+    txd_law_place at;
+    txd_status status;
+} tally;
+
+typedef struct state {
+    const txd_config *claimed;
+    txd_roundoff roundoff;
+    double ulp; /* relative distance of neighbouring numbers of the format */
+    tally *layers;
+    size_t batches, every;
+} state;
+
+static unsigned ask(void *self, const txd_site *site)
+{
+    (void)self;
+    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS
+               ? TXD_ASK_VALUE
+               : 0;
+}
+
+static const txd_point *needs(void *self, txd_point point)
+{
+    static const txd_point read[] = {TXD_POINT_ATTN_MASKED, TXD_POINT_COUNT};
+
+    (void)self;
+    return point == TXD_POINT_ATTN_WEIGHTS ? read : NULL;
+}
+
+/* ---- one row ---- */
+
+typedef struct row {
+    const txd_tensor *weights, *masked;
+    size_t first, keys; /* flat index of its first cell in both */
+    double max, sum, spread;
+} row;
+
+/* False if the row has no finite largest score: others judge that. */
+static bool measure(row *r)
+{
+    r->max = -INFINITY;
+    r->sum = r->spread = 0;
+    for (size_t j = 0; j < r->keys; j++) {
+        double x = txd_tensor_get(r->masked, r->first + j);
+
+        if (isnan(x))
+            return false;
+        r->max = fmax(r->max, x);
+    }
+    if (!isfinite(r->max))
+        return false;
+    for (size_t j = 0; j < r->keys; j++) {
+        double below = r->max - txd_tensor_get(r->masked, r->first + j);
+
+        r->sum += exp(-below);
+        if (below < 104) /* beyond, exp is 0 in float32 */
+            r->spread = fmax(r->spread, below);
+    }
+    return true;
+}
+
+static double relative_bound(const state *s, int layer, const row *r)
+{
+    txd_roundoff u = s->roundoff;
+    double sum = txd_law_gamma((double)r->keys + 2 * LIBRARY + 2, u.accumulate), step;
+    double own = txd_law_gamma((double)r->keys + 2 * LIBRARY + 2, 0x1p-53) +
+                 2 * 0x1p-53 * (r->spread + 1);
+
+    if (s->claimed->layers[layer].softmax != TXD_SOFTMAX_SAME ||
+        u.store <= u.accumulate)
+        return sum + 2 * u.accumulate * (r->spread + 1) + own;
+    step = exp((u.store + u.accumulate) * r->spread) * (1 + u.store);
+    return step * step * (1 + u.store) / (1 - u.store) * (1 + sum) - 1 + own;
+}
+
+static void note_format(tally *t, double weight)
+{
+    if (weight == 0 || weight == 1)
+        return;
+    t->inside++;
+    t->bf16 += (double)txd_bf16_to_f32(txd_f64_to_bf16(weight)) == weight;
+    t->f16 += (double)txd_f16_to_f32(txd_f64_to_f16(weight)) == weight;
+}
+
+static void judge_row(tally *t, const state *s, const txd_block *block, const row *r,
+                      const txd_law_place *at)
+{
+    txd_roundoff u = s->roundoff;
+    bool same = s->claimed->layers[block->site->layer].softmax == TXD_SOFTMAX_SAME;
+    double lost = same ? u.tiny : u.lost, n = (double)r->keys;
+    double relative = relative_bound(s, block->site->layer, r);
+    uint64_t before = t->broken;
+
+    for (size_t j = 0; j < r->keys; j++) {
+        double weight = txd_tensor_get(r->weights, r->first + j);
+        double below = r->max - txd_tensor_get(r->masked, r->first + j);
+        double expected = exp(-below) / r->sum, error = relative * expected;
+        double measured = fabs(weight - expected), allowed;
+
+        error += (n + 2) * lost;
+        allowed = error + u.store * (expected + error) + u.tiny;
+        t->cells++;
+        note_format(t, weight);
+        t->broken += !txd_within(measured, allowed);
+        if (expected > 1e-6 && measured / expected > t->relative)
+            t->relative = measured / expected;
+        if (t->cells > 1 && !txd_law_is_worse(txd_law_ratio(measured, allowed),
+                                              txd_law_ratio(t->measured, t->allowed)))
+            continue;
+        t->measured = measured;
+        t->allowed = allowed;
+        t->weight = weight;
+        t->expected = expected;
+        t->at = *at;
+        t->at.key = (int64_t)(block->start[3] + j);
+    }
+    t->rows++;
+    t->broken_rows += t->broken > before;
+}
+
+/* Rows are counted through the whole value, so that the choice of those that are judged
+ * does not depend on tiles. */
+static void judge_block(tally *t, const state *s, const txd_block *block)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    const size_t *dims = block->value.dims, *start = block->start;
+    txd_tensor masked;
+    row r = {.weights = &block->value, .masked = &masked, .keys = dims[3]};
+
+    t->status = txd_block_earlier(&masked, block, TXD_POINT_ATTN_MASKED);
+    if (t->status != TXD_OK)
+        return;
+    for (size_t i = 0; i < dims[0] * dims[1] * dims[2]; i++) {
+        size_t b = start[0] + i / dims[2] / dims[1],
+               h = start[1] + i / dims[2] % dims[1];
+        size_t q = start[2] + i % dims[2];
+        size_t at = (b * s->claimed->n_heads + h) * inputs->length + q;
+        size_t cells =
+            inputs->batch * s->claimed->n_heads * inputs->length * inputs->length;
+        const txd_law_place place = {block->site->step, (int64_t)b, (int64_t)h,
+                                     (int64_t)q, -1};
+
+        r.first = i * r.keys;
+        if (at % (cells / CELLS_JUDGED + 1) == 0 &&
+            inputs->valid[b * inputs->length + q] && measure(&r))
+            judge_row(t, s, block, &r, &place);
+    }
+}
+
+static void join(tally *to, const tally *from)
+{
+    bool is_worse =
+        to->cells == 0 || txd_law_is_worse(txd_law_ratio(from->measured, from->allowed),
+                                           txd_law_ratio(to->measured, to->allowed));
+
+    if (from->cells == 0)
+        return;
+    if (is_worse) {
+        to->measured = from->measured;
+        to->allowed = from->allowed;
+        to->weight = from->weight;
+        to->expected = from->expected;
+        to->at = from->at;
+    }
+    to->relative = fmax(to->relative, from->relative);
+    to->cells += from->cells;
+    to->broken += from->broken;
+    to->rows += from->rows;
+    to->broken_rows += from->broken_rows;
+    to->bf16 += from->bf16;
+    to->f16 += from->f16;
+    to->inside += from->inside;
+}
+
+static void reduce(void *slot, const void *self, const txd_block *block)
+{
+    if (block->value.data)
+        judge_block(slot, self, block);
+}
+
+static txd_status merge(void *self, const txd_block *block, const void *slot)
+{
+    state *s = self;
+    const txd_inputs *inputs = block->pass->inputs;
+    const tally *part = slot;
+    size_t cells =
+        inputs->batch * s->claimed->n_heads * inputs->length * inputs->length;
+
+    s->batches = inputs->batch;
+    s->every = cells / CELLS_JUDGED + 1;
+    if (part == NULL)
+        return TXD_OK;
+    if (part->status != TXD_OK)
+        return txd_fail(part->status,
+                        "softmax_precision: %s: attn.masked cannot be read",
+                        block->site->name);
+    join(&s->layers[block->site->layer], part);
+    return TXD_OK;
+}
+
+/* ---- the verdict ---- */
+
+static double in_ulp(const state *s, const tally *t, double distance)
+{
+    return distance / fmax(s->ulp * fabs(t->expected), s->roundoff.tiny);
+}
+
+static void say_format(txd_finding *finding, const state *s, const tally *t)
+{
+    if (isnan(t->measured))
+        txd_law_say(finding, ": see the law `finite`");
+    else if (t->inside > 0 && t->bf16 == t->inside && s->roundoff.store < 0x1p-8)
+        txd_law_say(finding, ": every weight is a bfloat16 number, so the softmax ran "
+                             "in bfloat16");
+    else if (t->inside > 0 && t->f16 == t->inside && s->roundoff.store < 0x1p-11)
+        txd_law_say(finding, ": every weight is a float16 number, so the softmax ran "
+                             "in float16");
+}
+
+static txd_status add_layer(txd_result *result, const state *s, int layer)
+{
+    const tally *t = &s->layers[layer];
+    char weight[32], expected[32], ulp[32], error[32];
+    txd_finding finding;
+
+    if (t->broken == 0)
+        return TXD_OK;
+    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, layer, &t->at);
+    finding.measured = in_ulp(s, t, t->measured);
+    finding.allowed = in_ulp(s, t, t->allowed);
+    txd_law_say_place(&finding, s->batches);
+    txd_law_say(&finding,
+                "query %lld, key %lld has the weight %s, the float64 softmax of its "
+                "masked scores is %s",
+                (long long)t->at.query, (long long)t->at.key,
+                txd_law_number(weight, t->weight),
+                txd_law_number(expected, t->expected));
+    txd_law_say(&finding, ": %s ULP apart", txd_law_number(ulp, finding.measured));
+    say_format(&finding, s, t);
+    txd_law_say(&finding,
+                "; largest relative error %s, %llu of %llu judged rows are off",
+                txd_law_number(error, t->relative), (unsigned long long)t->broken_rows,
+                (unsigned long long)t->rows);
+    TXD_TRY(txd_result_add(result, &finding));
+    result->finding_total += t->broken - 1;
+    return TXD_OK;
+}
+
+static txd_status finish(void *self, txd_result *result)
+{
+    const state *s = self;
+    double worst = -1;
+
+    for (size_t l = 0; l < s->claimed->n_layers; l++) {
+        const tally *t = &s->layers[l];
+        double ratio = txd_law_ratio(t->measured, t->allowed);
+
+        result->evaluated += t->cells;
+        if (t->cells > 0 && txd_law_is_worse(ratio, worst)) {
+            worst = ratio;
+            result->worst = in_ulp(s, t, t->measured);
+            result->allowed = in_ulp(s, t, t->allowed);
+        }
+        TXD_TRY(add_layer(result, s, (int)l));
+    }
+    if (s->every > 1)
+        snprintf(result->note, sizeof result->note,
+                 "one row of every %zu was judged; worst and allowed are ULP",
+                 s->every);
+    else
+        snprintf(result->note, sizeof result->note, "worst and allowed are ULP");
+    if (isinf(result->allowed) && result->verdict == TXD_VERDICT_PASS)
+        return txd_fail(TXD_ERR_LIMIT, "no bound exists: a row has more keys than the "
+                                       "accumulation has digits (n u >= 1)");
+    return TXD_OK;
+}
+
+static void destroy(void *self)
+{
+    state *s = self;
+
+    free(s->layers);
+    free(s);
+}
+
+static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
+{
+    state *s = calloc(1, sizeof *s);
+
+    if (s)
+        s->layers = calloc(context->claimed->n_layers, sizeof *s->layers);
+    if (!s || !s->layers) {
+        free(s);
+        return txd_fail(TXD_ERR_MEMORY, "softmax_precision: no memory");
+    }
+    s->claimed = context->claimed;
+    s->roundoff = txd_roundoff_of_format(context->format);
+    s->ulp = 2 * s->roundoff.store;
+    *tap = (txd_tap){.name = "softmax_precision",
+                     .self = s,
+                     .ask = ask,
+                     .needs = needs,
+                     .slot_bytes = sizeof(tally),
+                     .reduce = reduce,
+                     .merge = merge};
+    *out = s;
+    return TXD_OK;
+}
+
+const txd_check txd_check_softmax_precision = {
+    .name = "softmax_precision",
+    .law =
+        "attention weights are the softmax of the masked scores, as precise as claimed",
+    .formula =
+        "|w - softmax64(masked)| <= (gamma_{n+10}(u) + 2 u (d + 1)) w, then one "
+        "rounding to store; n keys, d the spread of the row's scores, u = u_acc; "
+        "with precision.softmax = \"same\" every step is rounded by u_store. In "
+        "units in the last place of the format",
+    .causes = "a softmax in bfloat16 or float16 where float32 is claimed (autocast, a "
+              "missing .float()); an approximate exp; weights that were changed after "
+              "the softmax (a mask, dropout)",
+    .look_next = "precision.softmax of the configuration; attn.masked of the same row",
+    .unit = "cells",
+    .faults = (const char *const[]){"softmax_bf16", "mask_after_softmax", NULL},
+    .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 1}},
+    .create = create,
+    .finish = finish,
+    .destroy = destroy,
+};
