@@ -325,8 +325,8 @@ const txd_check txd_check_attention_collapse = {
     .formula =
         "a head has collapsed if, in every sequence, `share` of the queries that "
         "see n >= 2 keys have entropy >= (1 - uniform) log n, or weight >= peak "
-        "on one and the same key that is not the first; before training it is "
-        "information, after it a warning",
+        "on one and the same key that is not the first; before training that is "
+        "information, after it a warning where all heads of a layer have",
     .causes =
         "scores near 0 (a scale of 1/d instead of 1/sqrt(d), projections that "
         "were never trained or that share one matrix, inputs that are all alike); "
