@@ -85,11 +85,14 @@ txd_status txd_probe_make(size_t *number, const txd_probe_frame *frame,
 
 /* The same for a dataset of attention with an axis for the layers. */
 txd_status txd_probe_make_layers(size_t *number, const txd_probe_frame *frame,
-                                 const txd_dataset_spec *spec);
+                                 const txd_dataset_spec *spec, txd_attention_kind kind);
 
 /* Makes room for `count` elements of `size` bytes, keeping what is there. */
 txd_status txd_probe_reserve(txd_room *room, txd_probe_frame *frame, size_t count,
                              size_t size);
+
+/* True if a use selects this point in some layer. */
+bool txd_probe_has_point(const txd_probe_frame *frame, txd_point point);
 
 /* The number of an offered site among the frame's, and its name, which outlives it. */
 size_t txd_probe_row(const txd_probe_frame *frame, const txd_site *site);
@@ -110,7 +113,8 @@ size_t txd_block_head(const txd_block *block, size_t index);
 /* Rows of the block's last axis. */
 size_t txd_block_rows(const txd_block *block);
 
-/* True if the token is a real one, not padding. */
+/* True if the token (or, of the block of a memory's value, its row) is a real one, not
+ * padding. */
 bool txd_block_is_valid(const txd_block *block, size_t batch, size_t token);
 
 /* Elements first to first + count - 1 of the block's own value as doubles. */

@@ -116,19 +116,32 @@ txd_status txd_probe_make(size_t *number, const txd_probe_frame *frame,
 }
 
 txd_status txd_probe_make_layers(size_t *number, const txd_probe_frame *frame,
-                                 const txd_dataset_spec *spec)
+                                 const txd_dataset_spec *spec, txd_attention_kind kind)
 {
     const txd_probe_context *context = frame->context;
     const txd_probe_sites *sites = &frame->sites[TXD_SITE_VALUE];
     size_t all = context->claimed->n_layers * context->steps, selected = 0;
     txd_probe_dataset dataset = {.name = spec->point, .spec = *spec};
 
-    for (size_t i = 0; !context->recording && i < sites->count; i++)
+    for (size_t i = 0; !context->recording && i < sites->count; i++) {
+        if (txd_point_attention(sites->list[i].point) != kind)
+            continue;
         for (size_t step = 0; step < context->steps; step++)
             selected += txd_probe_use_selects(frame->probe, frame->use, sites->names[i],
                                               sites->list[i].layer, (int)step);
+    }
     dataset.left_out = txd_probe_left_out(spec, selected, all);
     return txd_probe_make(number, frame, &dataset);
+}
+
+bool txd_probe_has_point(const txd_probe_frame *frame, txd_point point)
+{
+    const txd_probe_sites *sites = &frame->sites[TXD_SITE_VALUE];
+
+    for (size_t i = 0; i < sites->count; i++)
+        if (sites->list[i].point == point)
+            return true;
+    return false;
 }
 
 txd_status txd_probe_reserve(txd_room *room, txd_probe_frame *frame, size_t count,

@@ -29,7 +29,7 @@ static unsigned ask(txd_site_kind kind, txd_point point)
 {
     if (kind == TXD_SITE_PARAMETER)
         return 0;
-    if (kind == TXD_SITE_VALUE && point == TXD_POINT_ATTN_WEIGHTS)
+    if (kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS)
         return TXD_ASK_VALUE | TXD_ASK_HIDDEN;
     return TXD_ASK_VALUE;
 }
@@ -220,7 +220,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 const txd_probe txd_probe_full = {
     .name = "full",
     .sentence = "values as the next operation reads them, one dataset per point",
-    .points = "layers.*.attn.weights,logits",
+    .points = "layers.*.attn.weights,layers.*.cross.weights,logits",
     .ask = ask,
     .by_head = true,
     .state_bytes = sizeof(full),

@@ -72,7 +72,8 @@ static size_t hidden_bytes(const txd_probe_context *context,
 
 bool txd_full_is_weights(const txd_site *site)
 {
-    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS;
+    return site->kind == TXD_SITE_VALUE &&
+           txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS;
 }
 
 bool txd_full_wants(const txd_probe_frame *frame, const txd_site *site, size_t head)
@@ -112,6 +113,9 @@ static size_t left_out(const txd_probe_frame *frame, const txd_site *site,
     const txd_probe_context *context = frame->context;
     size_t selected, all;
 
+    /* Of a memory nobody knows yet what is padding. */
+    if (spec->fill_zero && txd_point_attention(site->point) == TXD_ATTENTION_CROSS)
+        return 0;
     if (spec->fill_zero)
         return hidden_bytes(context, &context->claimed->layers[site->layer]) *
                context->batch * context->claimed->n_heads * context->steps;

@@ -109,7 +109,8 @@ static void scan(finds *to, const txd_block *block, size_t index)
     size_t queries = block->value.dims[2], keys = block->value.dims[3];
     txd_leak_cell row = {.batch = block->start[0] + index / block->value.dims[1],
                          .head = block->start[1] + index % block->value.dims[1]};
-    txd_mask_view mask = txd_mask_of(layer, block->pass->inputs, row.batch);
+    txd_mask_view mask = txd_mask_of_attention(txd_point_attention(block->site->point),
+                                               layer, block->pass->inputs, row.batch);
 
     for (size_t q = 0; q < queries; q++) {
         size_t place = index * queries + q;

@@ -51,7 +51,8 @@ static const char *const kinds[] = {
 
 static unsigned ask(txd_site_kind kind, txd_point point)
 {
-    bool takes = kind == TXD_SITE_VALUE && point == TXD_POINT_ATTN_WEIGHTS;
+    bool takes =
+        kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS;
 
     return takes ? TXD_ASK_VALUE | TXD_ASK_ROWS : 0;
 }
@@ -183,7 +184,7 @@ static txd_status end(void *self, const txd_block *block)
 const txd_probe txd_probe_leaks = {
     .name = "leaks",
     .sentence = "attention to keys that the claimed mask hides, cell by cell",
-    .points = "layers.*.attn.weights",
+    .points = "layers.*.attn.weights,layers.*.cross.weights",
     .ask = ask,
     .by_head = true,
     .number = {"limit", 1000, 1, 10000000},

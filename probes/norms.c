@@ -189,7 +189,8 @@ const txd_probe txd_probe_norms = {
               "nonfinite  vectors whose norm is NaN or infinite\n"
               "of parameters (/series/param) and their gradients (/series/param_grad): "
               "the fields of stats, and l2",
-    .points = "embed.tok,embed.pos,embed.out,layers.*.resid.*,*.weight,*.bias",
+    .points =
+        "embed.tok,embed.pos,embed.out,input.memory,layers.*.resid.*,*.weight,*.bias",
     .ask = ask,
     .state_bytes = sizeof(norms),
     .fill = fill,

@@ -42,6 +42,21 @@ typedef enum txd_input_part {
 txd_dataset_spec txd_input_spec(char path[32], const txd_probe_context *context,
                                 txd_input_part part);
 
+/* The memory of cross-attention: part 0 is /input/memory_valid (s, b, k), part 1
+ * /input/memory (s, b, k, d), which only small ones have. */
+typedef struct txd_memory_record {
+    size_t parts, datasets[2];
+    txd_dtype dtype;
+} txd_memory_record;
+
+size_t txd_memory_parts(const txd_probe_context *context);
+txd_dataset_spec txd_memory_spec(char path[32], const txd_probe_context *context,
+                                 size_t part);
+txd_status txd_memory_make(txd_memory_record *out, txd_recording *recording,
+                           const txd_probe_context *context);
+txd_status txd_memory_write(const txd_memory_record *record, txd_recording *recording,
+                            const txd_inputs *inputs, size_t step);
+
 #ifdef __cplusplus
 }
 #endif

@@ -69,11 +69,15 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
 
 static txd_status add_inputs(listing *list, const txd_probe_context *context)
 {
-    for (int i = 0; i < TXD_INPUT_PARTS; i++) {
-        char path[32];
-        txd_probe_dataset dataset = {.name = "input"};
+    txd_probe_dataset dataset = {.name = "input"};
+    char path[32];
 
+    for (int i = 0; i < TXD_INPUT_PARTS; i++) {
         dataset.spec = txd_input_spec(path, context, (txd_input_part)i);
+        TXD_TRY(add_dataset(list, &dataset));
+    }
+    for (size_t i = 0; i < txd_memory_parts(context); i++) {
+        dataset.spec = txd_memory_spec(path, context, i);
         TXD_TRY(add_dataset(list, &dataset));
     }
     return TXD_OK;
@@ -82,10 +86,10 @@ static txd_status add_inputs(listing *list, const txd_probe_context *context)
 /* /steps of the recorder, and /checks/laws, which every run adds at its end. */
 static txd_status add_tables(listing *list, const txd_probe_context *context)
 {
-    static const struct {
+    const struct {
         int columns;
         bool per_step;
-    } tables[] = {{STEP_COLUMNS, true}, {LAW_COLUMNS, false}};
+    } tables[] = {{STEP_COLUMNS + context->claimed->cross, true}, {LAW_COLUMNS, false}};
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         txd_dataset_spec spec =

@@ -12,19 +12,19 @@
 
 #define PIECE 256
 
-size_t txd_pool_side(size_t cells, size_t tokens)
+txd_pool_axis txd_pool_cells(size_t most, size_t tokens)
 {
-    return tokens < cells ? tokens : cells;
+    return (txd_pool_axis){tokens < most ? tokens : most, tokens};
 }
 
-size_t txd_pool_begin(size_t i, size_t side, size_t tokens)
+size_t txd_pool_begin(size_t i, txd_pool_axis axis)
 {
-    return i * tokens / side;
+    return i * axis.tokens / axis.cells;
 }
 
-size_t txd_pool_cell(size_t token, size_t side, size_t tokens)
+size_t txd_pool_cell(size_t token, txd_pool_axis axis)
 {
-    return ((token + 1) * side - 1) / tokens;
+    return ((token + 1) * axis.cells - 1) / axis.tokens;
 }
 
 double txd_pool_larger(double a, double b)
@@ -36,10 +36,10 @@ double txd_pool_larger(double a, double b)
 static void pool_piece(double *sum, double *top, const txd_pool_grid *to,
                        const double *weights, size_t begin, size_t keys)
 {
-    size_t j = txd_pool_cell(begin, to->side, to->tokens);
+    size_t j = txd_pool_cell(begin, to->keys);
 
     for (size_t k = 0; k < keys; j++) {
-        size_t end = txd_pool_begin(j + 1, to->side, to->tokens) - begin;
+        size_t end = txd_pool_begin(j + 1, to->keys) - begin;
 
         for (end = end < keys ? end : keys; k < end; k++) {
             sum[j] += weights[k];
@@ -56,34 +56,34 @@ void txd_pool_head(const txd_pool_grid *to, const txd_block *block, size_t index
 
     for (size_t q = 0; q < queries; q++) {
         size_t query = block->start[2] + q;
-        size_t i = txd_pool_cell(query, to->side, to->tokens) - to->first;
+        size_t i = txd_pool_cell(query, to->queries) - to->first;
 
         if (!txd_block_is_valid(block, batch, query))
             continue;
         for (size_t k = 0, n; k < keys; k += n) {
             n = keys - k < PIECE ? keys - k : PIECE;
             txd_block_read(weights, block, (index * queries + q) * keys + k, n);
-            pool_piece(to->sum + i * to->side, to->top + i * to->side, to, weights,
-                       block->start[3] + k, n);
+            pool_piece(to->sum + i * to->keys.cells, to->top + i * to->keys.cells, to,
+                       weights, block->start[3] + k, n);
         }
     }
 }
 
-void txd_pool_count(double *count, size_t side, const txd_block *block, size_t index)
+void txd_pool_count(double *count, const txd_pool_grid *like, const txd_block *block,
+                    size_t index)
 {
-    size_t tokens = block->dims[2];
     size_t begin = block->start[3], end = begin + block->value.dims[3];
     size_t batch = block->start[0] + index / block->value.dims[1];
 
     for (size_t q = 0; q < block->value.dims[2]; q++) {
         size_t query = block->start[2] + q;
-        double *row = count + txd_pool_cell(query, side, tokens) * side;
+        double *row = count + txd_pool_cell(query, like->queries) * like->keys.cells;
 
         if (!txd_block_is_valid(block, batch, query))
             continue;
-        for (size_t j = 0; j < side; j++) {
-            size_t from = txd_pool_begin(j, side, tokens);
-            size_t to = txd_pool_begin(j + 1, side, tokens);
+        for (size_t j = 0; j < like->keys.cells; j++) {
+            size_t from = txd_pool_begin(j, like->keys);
+            size_t to = txd_pool_begin(j + 1, like->keys);
 
             from = from > begin ? from : begin;
             to = to < end ? to : end;

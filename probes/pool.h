@@ -12,21 +12,27 @@
 extern "C" {
 #endif
 
-/* Cells of one head: sum and top are (rows, side), from cell row `first` on. The
+/* An axis of the matrix, queries or keys, and its cells. */
+typedef struct txd_pool_axis {
+    size_t cells, tokens;
+} txd_pool_axis;
+
+/* Cells of one head: sum and top are (rows, keys.cells), from cell row `first` on. The
  * caller starts sums at 0 and tops at -Inf. */
 typedef struct txd_pool_grid {
     double *sum, *top;
-    size_t first, side, tokens;
+    size_t first;
+    txd_pool_axis queries, keys;
 } txd_pool_grid;
 
-/* Cells per side: one per token, but at most `cells`. */
-size_t txd_pool_side(size_t cells, size_t tokens);
+/* One cell per token, but at most `most`. */
+txd_pool_axis txd_pool_cells(size_t most, size_t tokens);
 
 /* The first token of cell i; cell i ends where cell i + 1 begins. */
-size_t txd_pool_begin(size_t i, size_t side, size_t tokens);
+size_t txd_pool_begin(size_t i, txd_pool_axis axis);
 
 /* The cell of a token. */
-size_t txd_pool_cell(size_t token, size_t side, size_t tokens);
+size_t txd_pool_cell(size_t token, txd_pool_axis axis);
 
 /* The larger of two, NaN if either is NaN. */
 double txd_pool_larger(double a, double b);
@@ -34,9 +40,10 @@ double txd_pool_larger(double a, double b);
 /* Pools the block's head number `index` (of its batch rows x heads) into `to`. */
 void txd_pool_head(const txd_pool_grid *to, const txd_block *block, size_t index);
 
-/* Adds to `count` (side, side) how many weights that puts into each cell: rows of
- * valid queries times computed keys. */
-void txd_pool_count(double *count, size_t side, const txd_block *block, size_t index);
+/* Adds to `count` (queries.cells, keys.cells) how many weights that puts into each
+ * cell: rows of valid queries times computed keys. */
+void txd_pool_count(double *count, const txd_pool_grid *like, const txd_block *block,
+                    size_t index);
 
 #ifdef __cplusplus
 }

@@ -271,6 +271,8 @@ static txd_status make_defaults(txd_probe_use **out, size_t *count, txd_arena *a
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < all; i++)
         uses[i].probe = names[i];
+    if (context->memory > TXD_SHORT_LENGTH)
+        uses[all - 1].points = "layers.*.attn.weights,logits";
     *out = uses;
     *count = context->length <= TXD_SHORT_LENGTH ? all : all - 1;
     return TXD_OK;

@@ -24,11 +24,12 @@ struct txd_recorder {
     txd_tap **taps; /* theirs */
     size_t probe_count;
     size_t inputs[TXD_INPUT_PARTS];
+    txd_memory_record memory;
     int32_t *scratch; /* (b, t): labels, calls */
     char *lines_path; /* PATH.jsonl */
     FILE *lines;      /* opened by the first step, so that a failed start keeps it */
     int step;
-    size_t length;
+    size_t length, memory_length;
     bool has_gradients;
     struct timespec begun;
 };
@@ -75,6 +76,7 @@ static txd_status make_inputs(txd_recorder *recorder)
         TXD_TRY(
             txd_recording_dataset(recorder->recording, &recorder->inputs[i], &spec));
     }
+    TXD_TRY(txd_memory_make(&recorder->memory, recorder->recording, context));
     recorder->scratch = txd_arena_alloc(
         recorder->arena, context->batch * context->length, sizeof(int32_t));
     return recorder->scratch ? TXD_OK : TXD_ERR_MEMORY;
@@ -231,17 +233,21 @@ txd_status txd_recorder_step_begin(txd_recorder *recorder, const txd_inputs *inp
 {
     const txd_probe_context *context = &recorder->context;
 
-    if (step < 0 || inputs->batch > context->batch || inputs->length > context->length)
+    if (step < 0 || inputs->batch > context->batch ||
+        inputs->length > context->length || inputs->memory_length > context->memory)
         return txd_fail(TXD_ERR_ARGUMENT,
-                        "step %d has %zu x %zu tokens, the recording was made for at "
-                        "most %zu x %zu",
-                        step, inputs->batch, inputs->length, context->batch,
-                        context->length);
+                        "step %d has %zu x %zu tokens and %zu rows of memory, the "
+                        "recording was made for at most %zu x %zu and %zu",
+                        step, inputs->batch, inputs->length, inputs->memory_length,
+                        context->batch, context->length, context->memory);
     recorder->step = step;
     recorder->length = inputs->length;
+    recorder->memory_length = inputs->memory_length;
     clock_gettime(CLOCK_MONOTONIC, &recorder->begun);
     if (inputs->batch == 0 || inputs->length == 0)
         return TXD_OK;
+    TXD_TRY(
+        txd_memory_write(&recorder->memory, recorder->recording, inputs, (size_t)step));
     return write_inputs(recorder, inputs);
 }
 
@@ -250,6 +256,7 @@ static txd_status append_step(const txd_recorder *recorder, double loss,
 {
     static const char *const kinds[] = {"forward", "backward"};
     const int64_t step = recorder->step, length = (int64_t)recorder->length;
+    const int64_t memory = (int64_t)recorder->memory_length;
     const txd_column columns[] = {
         {.name = "step", .dtype = TXD_I64, .data = &step},
         {.name = "kind", .strings = &kinds[recorder->has_gradients]},
@@ -257,10 +264,12 @@ static txd_status append_step(const txd_recorder *recorder, double loss,
         {.name = "length_k", .dtype = TXD_I64, .data = &length},
         {.name = "loss", .dtype = TXD_F64, .data = &loss},
         {.name = "grad_norm", .dtype = TXD_F64, .data = &grad_norm},
+        {.name = "length_memory", .dtype = TXD_I64, .data = &memory}, /* the last */
     };
+    size_t count = sizeof columns / sizeof *columns;
 
     return txd_recording_append(recorder->recording, "steps", columns,
-                                sizeof columns / sizeof *columns, 1);
+                                recorder->memory.parts > 0 ? count : count - 1, 1);
 }
 
 static double seconds_since(const struct timespec *begun)

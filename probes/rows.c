@@ -12,19 +12,20 @@
 
 typedef struct rows {
     txd_probe_frame frame;
-    size_t datasets[TXD_ROW_COUNT];
+    size_t datasets[2][TXD_ROW_COUNT]; /* of the attention, of the cross-attention */
     txd_room values; /* double (column, b, h, q) of the layer at hand */
     txd_room keys;   /* one column of keys, int32 as the file holds them */
 } rows;
 
 static unsigned ask(txd_site_kind kind, txd_point point)
 {
-    bool takes = kind == TXD_SITE_VALUE && point == TXD_POINT_ATTN_WEIGHTS;
+    bool takes =
+        kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS;
 
     return takes ? TXD_ASK_ROWS : 0;
 }
 
-static txd_status make(rows *state, txd_row column)
+static txd_status make(rows *state, txd_attention_kind kind, txd_row column)
 {
     const txd_probe_context *context = state->frame.context;
     const txd_config *config = context->claimed;
@@ -33,7 +34,7 @@ static txd_status make(rows *state, txd_row column)
     txd_dataset_spec spec = {
         .path = path,
         .axes = "slbhq",
-        .point = "attn.weights",
+        .point = txd_point_get(txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS))->name,
         .unit = info->unit,
         .dtype = info->is_key ? TXD_I32 : txd_probe_real(context),
         .per_step = true,
@@ -42,15 +43,21 @@ static txd_status make(rows *state, txd_row column)
         .steps = context->steps,
     };
 
-    snprintf(path, sizeof path, "rows/%s", info->name);
+    snprintf(path, sizeof path, "%srows/%s",
+             kind == TXD_ATTENTION_CROSS ? "cross_" : "", info->name);
     txd_probe_grow(&spec, context, 3, context->length);
-    return txd_probe_make_layers(&state->datasets[column], &state->frame, &spec);
+    return txd_probe_make_layers(&state->datasets[kind][column], &state->frame, &spec,
+                                 kind);
 }
 
 static txd_status fill(void *self)
 {
-    for (int i = 0; i < TXD_ROW_COUNT; i++)
-        TXD_TRY(make(self, (txd_row)i));
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < TXD_ROW_COUNT &&
+                        txd_probe_has_point(self, txd_point_in((txd_attention_kind)kind,
+                                                               TXD_POINT_ATTN_WEIGHTS));
+             i++)
+            TXD_TRY(make(self, (txd_attention_kind)kind, (txd_row)i));
     return TXD_OK;
 }
 
@@ -104,12 +111,13 @@ static txd_status write_column(const rows *state, const txd_block *block, size_t
     const size_t start[4] = {(size_t)block->site->layer, 0, 0, 0};
     const size_t count[4] = {1, block->dims[0], block->dims[1], block->dims[2]};
     bool is_key = txd_row_get((txd_row)column)->is_key;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
 
     for (size_t i = 0; is_key && i < all; i++)
         keys[i] = values[i] >= 0 ? (int32_t)values[i] : -1;
-    return txd_recording_write(state->frame.context->recording, state->datasets[column],
-                               (size_t)block->pass->step, start, count,
-                               is_key ? (const void *)keys : values,
+    return txd_recording_write(state->frame.context->recording,
+                               state->datasets[kind][column], (size_t)block->pass->step,
+                               start, count, is_key ? (const void *)keys : values,
                                is_key ? TXD_I32 : TXD_F64);
 }
 
@@ -123,7 +131,7 @@ static txd_status end(void *self, const txd_block *block)
 const txd_probe txd_probe_rows = {
     .name = "rows",
     .sentence = "sum, entropy, peak, leaks and more of every row of attention",
-    .points = "layers.*.attn.weights",
+    .points = "layers.*.attn.weights,layers.*.cross.weights",
     .ask = ask,
     .by_head = true,
     .state_bytes = sizeof(rows),

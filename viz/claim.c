@@ -45,23 +45,23 @@ static void read_pieces(txd_claim *claim, size_t step)
         claim->pieces = strings + step * plane;
 }
 
-/* {steps, batch rows, tokens}. */
-static txd_status find_shape(size_t out[3], txd_claim *claim)
+/* {steps, batch rows, tokens, rows of memory}. */
+static txd_status find_shape(size_t out[4], txd_claim *claim)
 {
     txd_trace_info info;
     size_t entry;
 
     claim->has_tokens = find_inputs(&entry, &info, claim->recording, "input/tokens");
-    if (!claim->has_tokens)
-        return txd_replay_shape(out, claim->recording);
-    memcpy(out, info.dims, 3 * sizeof *out);
+    TXD_TRY(txd_replay_shape(out, claim->recording));
+    if (claim->has_tokens)
+        memcpy(out, info.dims, 3 * sizeof *out);
     return TXD_OK;
 }
 
 static txd_status read_inputs(txd_claim *claim, size_t step)
 {
     txd_inputs *inputs = &claim->inputs;
-    size_t shape[3], cells;
+    size_t shape[4], cells;
 
     TXD_TRY(find_shape(shape, claim));
     if (shape[0] <= step || shape[1] == 0 || shape[2] == 0 ||

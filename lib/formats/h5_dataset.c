@@ -115,7 +115,7 @@ static txd_status describe(txd_h5_writer *writer, const txd_h5_dataset *dataset,
     if (part != 0)
         TXD_TRY(txd_h5_put_int(writer, id, "first_step",
                                (int64_t)(part * dataset->plan.steps_per_part)));
-    return txd_h5_dims_describe(writer, id, spec->axes, dataset->plan.limit);
+    return txd_h5_dims_describe(writer, id, spec, dataset->plan.limit);
 }
 
 static txd_status make_part(txd_h5_writer *writer, txd_h5_dataset *dataset, size_t part)

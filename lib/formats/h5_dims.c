@@ -16,6 +16,9 @@
 /* An attribute must stay below 64 KiB: 16 bytes per user. */
 #define MAX_USERS 4000
 
+/* In place of 'k' where the keys are rows of the memory, which has its own length. */
+#define MEMORY 'K'
+
 static const struct axis_name {
     char letter;
     bool scaled; /* a person would look up an index here */
@@ -27,7 +30,7 @@ static const struct axis_name {
     {'f', false, "value_width"}, {'d', false, "width"},  {'m', false, "mlp_width"},
     {'v', false, "vocabulary"},  {'i', false, "row"},    {'j', false, "column"},
     {'n', false, "number"},      {'x', false, "site"},   {'y', false, "field"},
-    {'r', false, "out"},         {'c', false, "in"},
+    {'r', false, "out"},         {'c', false, "in"},     {MEMORY, true, "memory"},
 };
 
 static const struct axis_name *find_name(char letter)
@@ -174,12 +177,26 @@ static txd_status put_scales(const txd_h5_writer *writer, hid_t dataset, size_t 
     return status;
 }
 
-txd_status txd_h5_dims_describe(txd_h5_writer *writer, hid_t dataset, const char *axes,
-                                const size_t *limit)
+/* The letters by which axes are named and scaled here. */
+static void name_axes(char letters[TXD_MAX_RANK + 1], const txd_dataset_spec *spec)
+{
+    bool memory =
+        strstr(spec->point, "cross.") || strcmp(spec->point, "input.memory") == 0;
+
+    snprintf(letters, TXD_MAX_RANK + 1, "%s", spec->axes);
+    for (char *c = letters; memory && *c; c++)
+        *c = *c == 'k' ? MEMORY : *c;
+}
+
+txd_status txd_h5_dims_describe(txd_h5_writer *writer, hid_t dataset,
+                                const txd_dataset_spec *spec, const size_t *limit)
 {
     txd_h5_scale *scales[TXD_MAX_RANK] = {NULL};
-    size_t rank = strlen(axes), attached = 0;
+    char axes[TXD_MAX_RANK + 1];
+    size_t rank, attached = 0;
 
+    name_axes(axes, spec);
+    rank = strlen(axes);
     if (rank == 0)
         return TXD_OK;
     TXD_TRY(put_labels(writer, dataset, axes));

@@ -116,8 +116,8 @@ txd_status txd_h5_dataset_open(txd_h5_writer *writer, txd_h5_dataset *dataset,
 txd_status txd_h5_dataset_close(txd_h5_writer *writer, txd_h5_dataset *dataset);
 
 /* Labels the axes of a new dataset and attaches scales (h5_dims.c). */
-txd_status txd_h5_dims_describe(txd_h5_writer *writer, hid_t dataset, const char *axes,
-                                const size_t *limit);
+txd_status txd_h5_dims_describe(txd_h5_writer *writer, hid_t dataset,
+                                const txd_dataset_spec *spec, const size_t *limit);
 /* Writes the scales' lists of users, where they changed. */
 txd_status txd_h5_dims_flush(txd_h5_writer *writer);
 void txd_h5_dims_close(txd_h5_writer *writer);

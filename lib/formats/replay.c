@@ -110,10 +110,10 @@ unsigned txd_replay_offers(const txd_replay *replay, txd_point point, int layer)
         offers |= TXD_ASK_VALUE | TXD_ASK_STATS;
     if (stop->stats != TXD_REPLAY_NONE)
         offers |= TXD_ASK_STATS;
-    if (point != TXD_POINT_ATTN_WEIGHTS)
+    if (txd_point_in_self(point) != TXD_POINT_ATTN_WEIGHTS)
         return offers;
     if (stop->value != TXD_REPLAY_NONE ||
-        (replay->has_rows &&
+        (replay->has_rows[txd_point_attention(point)] &&
          txd_replay_recorded(replay, "rows", &stop->site, -1, TXD_REPLAY_ANY_HEAD)))
         offers |= TXD_ASK_ROWS;
     return offers;

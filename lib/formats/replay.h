@@ -32,9 +32,9 @@ txd_dtype txd_replay_format(const txd_replay *replay);
 unsigned txd_replay_offers(const txd_replay *replay, txd_point point, int layer);
 unsigned txd_replay_offers_parameters(const txd_replay *replay);
 
-/* {steps, batch rows, tokens} as the recorded values themselves have them, for
- * recordings without `input/tokens`; 0 where no value says. */
-txd_status txd_replay_shape(size_t out[3], const txd_trace *recording);
+/* {steps, batch rows, tokens, rows of memory} as the recorded values themselves have
+ * them, for recordings without `input/tokens`; 0 where no value says. */
+txd_status txd_replay_shape(size_t out[4], const txd_trace *recording);
 
 /* One pass over the whole recording, memory bounded by one tile per site. */
 txd_status txd_replay_feed(txd_replay *replay, txd_tap *const *taps, size_t count);

@@ -156,8 +156,8 @@ static txd_status offer_stop(txd_feed *feed, size_t i)
 {
     const txd_site *site = &feed->replay->stops[i].site;
 
-    if (site->point == TXD_POINT_ATTN_SCORES)
-        return txd_feed_attention(feed, site->layer);
+    if (txd_point_in_self(site->point) == TXD_POINT_ATTN_SCORES)
+        return txd_feed_attention(feed, txd_point_attention(site->point), site->layer);
     switch (txd_point_get(site->point)->place) {
     case TXD_PLACE_TILE:
         return TXD_OK; /* with the scores, tile by tile */
@@ -217,6 +217,7 @@ static void finish(txd_feed *feed)
     free(feed->computed.data);
     free(feed->marks.data);
     free(feed->padded.data);
+    free(feed->padded_memory.data);
     free(feed->slot.data);
     free(feed->asks);
     free(feed->param_asks);

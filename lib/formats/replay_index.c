@@ -11,9 +11,6 @@
 #include "formats/recording.h"
 #include "formats/replay_internal.h"
 
-/* Tokens of a step: what a file says is allocated, so that it must not say more. */
-#define MAX_TOKENS ((size_t)1 << 26)
-
 static txd_status read_config(txd_replay *replay)
 {
     const char *text = txd_trace_meta(replay->trace, "config");
@@ -33,13 +30,6 @@ static txd_status read_config(txd_replay *replay)
                         txd_message());
     replay->format = txd_recording_format(dtype);
     return TXD_OK;
-}
-
-static size_t find(const txd_replay *replay, const char *name)
-{
-    size_t i;
-
-    return txd_trace_find(replay->trace, &i, name) == TXD_OK ? i : TXD_REPLAY_NONE;
 }
 
 static txd_status read_use(txd_replay_use *out, char *line)
@@ -123,17 +113,6 @@ static txd_status make_stops(txd_replay *replay)
     return TXD_OK;
 }
 
-static txd_status no_fit(const txd_trace_info *info, const char *expected)
-{
-    char shape[128];
-
-    return txd_fail(TXD_ERR_FORMAT,
-                    "%s: expected %s by the recorded configuration, found axes \"%s\" "
-                    "of %s",
-                    info->name, expected, info->axes,
-                    txd_shape_text(shape, sizeof shape, info->dims, info->rank));
-}
-
 /* Axes after the step must be those of the point; token axes may only be longer. */
 static txd_status check_value(const txd_replay *replay, const txd_trace_info *info,
                               txd_point point)
@@ -155,7 +134,7 @@ static txd_status check_value(const txd_replay *replay, const txd_trace_info *in
         return TXD_OK;
     snprintf(expected, sizeof expected, "s%s of %s", axes,
              txd_shape_text(shape, sizeof shape, dims, rank + 1));
-    return no_fit(info, expected);
+    return txd_replay_no_fit(info, expected);
 }
 
 static txd_status take_values(txd_replay *replay)
@@ -183,6 +162,15 @@ static txd_status take_values(txd_replay *replay)
     return TXD_OK;
 }
 
+/* Values that were recorded as an input are those of the point. */
+static void take_memory_values(txd_replay *replay)
+{
+    size_t stop = txd_replay_stop_of(replay, TXD_POINT_INPUT_MEMORY, -1);
+
+    if (stop != TXD_REPLAY_NONE && replay->stops[stop].value == TXD_REPLAY_NONE)
+        replay->stops[stop].value = replay->memory_values;
+}
+
 static txd_status check_rows(const txd_replay *replay, size_t entry)
 {
     const txd_config *c = &replay->config;
@@ -191,22 +179,24 @@ static txd_status check_rows(const txd_replay *replay, size_t entry)
     TXD_TRY(txd_trace_get(replay->trace, &info, entry));
     if (info.rank != 5 || info.dims[1] != c->n_layers || info.dims[2] > replay->batch ||
         info.dims[3] != c->n_heads || info.dims[4] > replay->length)
-        return no_fit(&info, "slbhq with the layers, heads and lengths");
+        return txd_replay_no_fit(&info, "slbhq with the layers, heads and lengths");
     return TXD_OK;
 }
 
-static txd_status take_rows(txd_replay *replay)
+static txd_status take_rows(txd_replay *replay, txd_attention_kind kind)
 {
-    replay->has_rows = true;
+    replay->has_rows[kind] = kind == TXD_ATTENTION_SELF || replay->config.cross;
     for (int c = 0; c < TXD_ROW_COUNT; c++) {
         char name[64];
 
-        snprintf(name, sizeof name, "rows/%s", txd_row_get((txd_row)c)->name);
-        replay->rows[c] = find(replay, name);
-        if (replay->rows[c] == TXD_REPLAY_NONE)
-            replay->has_rows = false;
+        snprintf(name, sizeof name, "%srows/%s",
+                 kind == TXD_ATTENTION_CROSS ? "cross_" : "",
+                 txd_row_get((txd_row)c)->name);
+        replay->rows[kind][c] = txd_replay_find(replay, name);
+        if (replay->rows[kind][c] == TXD_REPLAY_NONE)
+            replay->has_rows[kind] = false;
         else
-            TXD_TRY(check_rows(replay, replay->rows[c]));
+            TXD_TRY(check_rows(replay, replay->rows[kind][c]));
     }
     return TXD_OK;
 }
@@ -219,7 +209,7 @@ static txd_status take_series(const txd_replay *replay, size_t *entry,
     char list[64];
     txd_trace_info info;
 
-    *entry = find(replay, series);
+    *entry = txd_replay_find(replay, series);
     if (*entry == TXD_REPLAY_NONE)
         return TXD_OK;
     TXD_TRY(txd_trace_get(replay->trace, &info, *entry));
@@ -229,7 +219,7 @@ static txd_status take_series(const txd_replay *replay, size_t *entry,
                         series, txd_message());
     if (info.rank < 2 || info.rank > 3 || info.dims[info.rank - 2] != *count ||
         info.dims[info.rank - 1] < TXD_STAT_COUNT_OF)
-        return no_fit(&info, "a row per site and the statistics as fields");
+        return txd_replay_no_fit(&info, "a row per site and the statistics as fields");
     return TXD_OK;
 }
 
@@ -255,74 +245,6 @@ static txd_status take_stats(txd_replay *replay)
     return TXD_OK;
 }
 
-static txd_status take_shape(txd_replay *replay)
-{
-    const size_t parts[] = {replay->positions, replay->valid, replay->document};
-    txd_trace_info info;
-    size_t cells;
-
-    if (replay->tokens == TXD_REPLAY_NONE) {
-        size_t shape[3];
-
-        TXD_TRY(txd_replay_shape(shape, replay->trace));
-        replay->steps = shape[0];
-        replay->batch = shape[1];
-        replay->length = shape[2];
-    } else {
-        TXD_TRY(txd_trace_get(replay->trace, &info, replay->tokens));
-        if (info.rank != 3)
-            return no_fit(&info, "sbt");
-        replay->steps = info.dims[0];
-        replay->batch = info.dims[1];
-        replay->length = info.dims[2];
-    }
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (parts[i] == TXD_REPLAY_NONE)
-            continue;
-        TXD_TRY(txd_trace_get(replay->trace, &info, parts[i]));
-        if (info.rank != 3 || info.dims[0] < replay->steps ||
-            info.dims[1] != replay->batch || info.dims[2] != replay->length)
-            return no_fit(&info, "the shape of input/tokens");
-    }
-    if (replay->steps > INT32_MAX ||
-        txd_size_mul(&cells, replay->batch, replay->length) != TXD_OK ||
-        cells > MAX_TOKENS)
-        return txd_fail(TXD_ERR_LIMIT, "%zu steps of %zu x %zu tokens: too large",
-                        replay->steps, replay->batch, replay->length);
-    return TXD_OK;
-}
-
-txd_status txd_replay_shape(size_t out[3], const txd_trace *recording)
-{
-    size_t count = txd_trace_count(recording);
-
-    memset(out, 0, 3 * sizeof *out);
-    for (size_t i = 0; i < count; i++) {
-        txd_trace_info info;
-        const char *axes;
-        txd_point point;
-        size_t *largest;
-        int layer;
-
-        TXD_TRY(txd_trace_get(recording, &info, i));
-        if (txd_point_parse(&point, &layer, info.name) != TXD_OK)
-            continue;
-        axes = txd_point_get(point)->axes;
-        if (info.rank != (int)strlen(axes) + 1)
-            continue;
-        if (info.dims[0] > out[0])
-            out[0] = info.dims[0];
-        for (int axis = 0; axes[axis]; axis++) {
-            if (axes[axis] != 'b' && !strchr("tqk", axes[axis]))
-                continue;
-            largest = axes[axis] == 'b' ? &out[1] : &out[2];
-            if (info.dims[axis + 1] > *largest)
-                *largest = info.dims[axis + 1];
-        }
-    }
-    return TXD_OK;
-}
-
 txd_status txd_replay_index(txd_replay *replay)
 {
     txd_trace_info info;
@@ -330,21 +252,18 @@ txd_status txd_replay_index(txd_replay *replay)
     TXD_TRY(read_config(replay));
     TXD_TRY(read_uses(replay));
     TXD_TRY(make_stops(replay));
-    replay->tokens = find(replay, "input/tokens");
-    replay->positions = find(replay, "input/positions");
-    replay->valid = find(replay, "input/valid");
-    replay->document = find(replay, "input/document");
-    replay->lengths = find(replay, "steps/length_q");
-    TXD_TRY(take_shape(replay));
+    TXD_TRY(txd_replay_take_shape(replay));
     if (replay->lengths != TXD_REPLAY_NONE) {
         TXD_TRY(txd_trace_get(replay->trace, &info, replay->lengths));
         if (info.rank != 1)
-            return no_fit(&info, "one axis");
+            return txd_replay_no_fit(&info, "one axis");
         /* An interrupted step may have its tokens but not its row here. */
         if (info.dims[0] < replay->steps)
             replay->steps = info.dims[0];
     }
     TXD_TRY(take_values(replay));
-    TXD_TRY(take_rows(replay));
+    take_memory_values(replay);
+    TXD_TRY(take_rows(replay, TXD_ATTENTION_SELF));
+    TXD_TRY(take_rows(replay, TXD_ATTENTION_CROSS));
     return take_stats(replay);
 }

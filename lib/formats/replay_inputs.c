@@ -5,20 +5,25 @@
  */
 #include "formats/replay_internal.h"
 
-static txd_status read_length(const txd_replay *replay, size_t *out, size_t step)
+/* The number of a step in a column of `steps`; without one, all that there is. */
+static txd_status read_length(const txd_replay *replay, size_t *out, size_t step,
+                              size_t entry, size_t all)
 {
     const size_t one = 1;
+    txd_trace_info info;
     int64_t length;
 
-    *out = replay->length;
-    if (replay->lengths == TXD_REPLAY_NONE)
+    *out = all;
+    if (entry == TXD_REPLAY_NONE)
         return TXD_OK;
-    TXD_TRY(
-        txd_trace_read(replay->trace, &length, replay->lengths, &step, &one, TXD_I64));
-    if (length < 0 || (uint64_t)length > replay->length)
+    TXD_TRY(txd_trace_get(replay->trace, &info, entry));
+    if (info.rank != 1 || info.dims[0] <= step)
+        return txd_fail(TXD_ERR_FORMAT, "%s: step %zu is missing", info.name, step);
+    TXD_TRY(txd_trace_read(replay->trace, &length, entry, &step, &one, TXD_I64));
+    if (length < 0 || (uint64_t)length > all)
         return txd_fail(TXD_ERR_FORMAT,
-                        "steps/length_q: step %zu has %lld tokens, the inputs hold %zu",
-                        step, (long long)length, replay->length);
+                        "%s: step %zu has %lld tokens or rows, the inputs hold %zu",
+                        info.name, step, (long long)length, all);
     *out = (size_t)length;
     return TXD_OK;
 }
@@ -34,6 +39,37 @@ static txd_status read_part(const txd_replay *replay, int32_t *out, size_t entry
     return txd_trace_read(replay->trace, out, entry, start, count, TXD_I32);
 }
 
+/* Its values stay in the file until somebody asks for them. */
+static txd_status read_memory(txd_feed *feed, size_t step)
+{
+    const txd_replay *replay = feed->replay;
+    txd_inputs *inputs = &feed->inputs;
+    const size_t start[3] = {step, 0, 0};
+    size_t length, rows;
+    uint8_t *padded;
+
+    TXD_TRY(read_length(replay, &length, step, replay->memory_lengths, replay->memory));
+    rows = inputs->batch * length;
+    inputs->memory_length = length;
+    inputs->memory = txd_tensor_make(
+        TXD_F64, NULL, 3, (size_t[3]){inputs->batch, length, replay->config.d_model});
+    inputs->memory_valid =
+        txd_arena_alloc(feed->arena, rows, sizeof *inputs->memory_valid);
+    TXD_TRY(txd_replay_reserve(&feed->padded_memory, rows, 1));
+    if (!inputs->memory_valid)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < rows; i++)
+        inputs->memory_valid[i] = 1;
+    if (replay->memory_valid != TXD_REPLAY_NONE)
+        TXD_TRY(txd_trace_read(replay->trace, inputs->memory_valid,
+                               replay->memory_valid, start,
+                               (size_t[3]){1, inputs->batch, length}, TXD_I32));
+    padded = feed->padded_memory.data;
+    for (size_t i = 0; i < rows; i++)
+        padded[i] = inputs->memory_valid[i] == 0;
+    return TXD_OK;
+}
+
 txd_status txd_feed_inputs(txd_feed *feed, int step)
 {
     const txd_replay *replay = feed->replay;
@@ -42,7 +78,7 @@ txd_status txd_feed_inputs(txd_feed *feed, int step)
     uint8_t *padded;
 
     txd_arena_reset(feed->arena);
-    TXD_TRY(read_length(replay, &length, at));
+    TXD_TRY(read_length(replay, &length, at, replay->lengths, replay->length));
     TXD_TRY(txd_inputs_make(inputs, feed->arena, replay->batch, length));
     TXD_TRY(read_part(replay, inputs->tokens, replay->tokens, inputs, at));
     TXD_TRY(read_part(replay, inputs->valid, replay->valid, inputs, at));
@@ -50,6 +86,7 @@ txd_status txd_feed_inputs(txd_feed *feed, int step)
     TXD_TRY(read_part(replay, inputs->positions, replay->positions, inputs, at));
     if (replay->positions == TXD_REPLAY_NONE)
         txd_inputs_count_positions(inputs);
+    TXD_TRY(read_memory(feed, at));
     cells = inputs->batch * inputs->length;
     TXD_TRY(txd_replay_reserve(&feed->padded, cells, 1));
     padded = feed->padded.data;

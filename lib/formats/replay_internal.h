@@ -32,12 +32,13 @@ struct txd_replay {
     txd_replay_stop *stops;
     size_t stop_count;
     size_t *stop_of; /* (point, layer + 1): stop number or TXD_REPLAY_NONE */
-    size_t rows[TXD_ROW_COUNT];
-    bool has_rows; /* every column */
+    size_t rows[2][TXD_ROW_COUNT]; /* by txd_attention_kind */
+    bool has_rows[2];              /* every column */
     size_t stats, params;
     const char *const *param_names;
     size_t param_count;
     size_t tokens, positions, valid, document, lengths; /* entries */
+    size_t memory_values, memory_valid, memory_lengths; /* entries */
     size_t steps, batch, length, memory; /* memory: rows of it, 0 without */
     txd_dtype format;                    /* of stored values */
     txd_replay_use *uses; /* NULL: everything in the file was recorded everywhere */
@@ -46,6 +47,12 @@ struct txd_replay {
 
 /* Reads everything above from replay->trace (replay_index.c). */
 txd_status txd_replay_index(txd_replay *replay);
+
+/* Steps, batch, length and memory, and the entries of the inputs (replay_shape.c). */
+txd_status txd_replay_take_shape(txd_replay *replay);
+/* The entry of this name, or TXD_REPLAY_NONE. */
+size_t txd_replay_find(const txd_replay *replay, const char *name);
+txd_status txd_replay_no_fit(const txd_trace_info *info, const char *expected);
 
 size_t txd_replay_stop_of(const txd_replay *replay, txd_point point, int layer);
 
@@ -66,9 +73,10 @@ typedef struct txd_replay_buffer {
 } txd_replay_buffer;
 txd_status txd_replay_reserve(txd_replay_buffer *buffer, size_t count, size_t size);
 
-/* A tile of attention. */
+/* A tile of an attention: to `keys` tokens, or rows of the memory. */
 typedef struct txd_replay_tile {
-    size_t batch, head, first, rows;
+    txd_attention_kind kind;
+    size_t batch, head, first, rows, keys;
     bool loaded[TXD_POINT_COUNT];
 } txd_replay_tile;
 
@@ -89,8 +97,8 @@ typedef struct txd_feed {
     txd_replay_buffer rows;     /* recorded: (column, b, h, q) of a layer */
     txd_replay_buffer computed; /* (rows, column) of a tile */
     txd_replay_buffer marks;    /* hidden, seen, first_seen, max, lse of a tile */
-    txd_replay_buffer padded;   /* (b, t) */
-    int rows_layer;             /* whose rows are loaded; -1 = none */
+    txd_replay_buffer padded, padded_memory; /* (b, t), (b, k) */
+    int rows_layer; /* whose rows are loaded: 2 x layer + kind; -1 = none */
 } txd_feed;
 
 /* Fills feed->inputs and feed->pass for a step (replay_inputs.c). */
@@ -125,9 +133,10 @@ txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t sto
 txd_status txd_feed_whole(txd_feed *feed, size_t stop);
 txd_status txd_feed_logits(txd_feed *feed, size_t stop);
 
-/* Scores, masked and weights of a layer, tile by tile (replay_tile.c). */
-txd_status txd_feed_attention(txd_feed *feed, int layer);
-/* Where tile values lie: 0 scores, 1 masked, 2 weights. */
+/* Scores, masked and weights of an attention of a layer, tile by tile
+ * (replay_tile.c). */
+txd_status txd_feed_attention(txd_feed *feed, txd_attention_kind kind, int layer);
+/* The values of a tile at one of the three points of its attention. */
 txd_status txd_feed_tile_value(txd_feed *feed, txd_tensor *out, txd_replay_tile *tile,
                                txd_point point, int layer);
 

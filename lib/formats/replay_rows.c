@@ -16,9 +16,9 @@
 txd_status txd_feed_marks(txd_feed *feed, txd_replay_marks *out,
                           const txd_replay_tile *tile, int layer)
 {
-    size_t keys = feed->inputs.length, cells = tile->rows * keys, bytes;
-    txd_mask_view mask =
-        txd_mask_of(&feed->replay->config.layers[layer], &feed->inputs, tile->batch);
+    size_t keys = tile->keys, cells = tile->rows * keys, bytes;
+    txd_mask_view mask = txd_mask_of_attention(
+        tile->kind, &feed->replay->config.layers[layer], &feed->inputs, tile->batch);
 
     bytes = tile->rows * (2 * sizeof(double) + 2 * sizeof(int32_t)) + cells;
     TXD_TRY(txd_replay_reserve(&feed->marks, bytes, 1));
@@ -44,22 +44,23 @@ txd_status txd_feed_marks(txd_feed *feed, txd_replay_marks *out,
 /* ---- recorded ---- */
 
 /* Reads all columns of a layer as (column, b, h, q). */
-static txd_status load_layer(txd_feed *feed, int layer)
+static txd_status load_layer(txd_feed *feed, txd_attention_kind kind, int layer)
 {
     const txd_replay *replay = feed->replay;
     size_t batch = feed->inputs.batch, heads = replay->config.n_heads;
     const size_t start[5] = {(size_t)feed->pass.step, (size_t)layer, 0, 0, 0};
     const size_t count[5] = {1, 1, batch, heads, feed->inputs.length};
     size_t cells = batch * heads * feed->inputs.length;
+    int rows_layer = 2 * layer + (int)kind;
 
-    if (feed->rows_layer == layer)
+    if (feed->rows_layer == rows_layer)
         return TXD_OK;
     TXD_TRY(txd_replay_reserve(&feed->rows, cells * TXD_ROW_COUNT, sizeof(double)));
     for (int c = 0; c < TXD_ROW_COUNT; c++)
         TXD_TRY(txd_trace_read(replay->trace,
                                (double *)feed->rows.data + (size_t)c * cells,
-                               replay->rows[c], start, count, TXD_F64));
-    feed->rows_layer = layer;
+                               replay->rows[kind][c], start, count, TXD_F64));
+    feed->rows_layer = rows_layer;
     return TXD_OK;
 }
 
@@ -76,7 +77,7 @@ static txd_status load_tile(txd_feed *feed, const txd_replay_tile *tile, int lay
     for (int c = 0; c < TXD_ROW_COUNT; c++)
         TXD_TRY(txd_trace_read(replay->trace,
                                (double *)feed->rows.data + (size_t)c * tile->rows,
-                               replay->rows[c], start, count, TXD_F64));
+                               replay->rows[tile->kind][c], start, count, TXD_F64));
     return TXD_OK;
 }
 
@@ -93,7 +94,7 @@ static txd_status recorded_rows(txd_feed *feed, const txd_replay_tile *tile, int
         place = 0;
         cells = tile->rows;
     } else {
-        TXD_TRY(load_layer(feed, layer));
+        TXD_TRY(load_layer(feed, tile->kind, layer));
     }
     columns = feed->rows.data;
     out = feed->computed.data;
@@ -157,13 +158,14 @@ static void blank_padded(const txd_feed *feed, const txd_replay_tile *tile, doub
 
 static txd_status computed_rows(txd_feed *feed, txd_replay_tile *tile, int layer)
 {
-    size_t keys = feed->inputs.length;
+    txd_point point = txd_point_in(tile->kind, TXD_POINT_ATTN_WEIGHTS);
+    size_t keys = tile->keys;
     bool never = feed->replay->config.evaluate_hidden == TXD_HIDDEN_NEVER;
     txd_tensor weights, masked;
     txd_replay_marks marks;
     struct txd_rows_args args = {
         .at = {.layer = layer,
-               .point = TXD_POINT_ATTN_WEIGHTS,
+               .point = point,
                .batch = (int)tile->batch,
                .head = (int)tile->head,
                .first_query = (int)tile->first},
@@ -174,9 +176,10 @@ static txd_status computed_rows(txd_feed *feed, txd_replay_tile *tile, int layer
     };
     bool has_scores;
 
-    TXD_TRY(txd_feed_tile_value(feed, &weights, tile, TXD_POINT_ATTN_WEIGHTS, layer));
+    TXD_TRY(txd_feed_tile_value(feed, &weights, tile, point, layer));
     TXD_TRY(txd_feed_marks(feed, &marks, tile, layer));
-    has_scores = txd_feed_tile_value(feed, &masked, tile, TXD_POINT_ATTN_MASKED,
+    has_scores = txd_feed_tile_value(feed, &masked, tile,
+                                     txd_point_in(tile->kind, TXD_POINT_ATTN_MASKED),
                                      layer) == TXD_OK;
     for (size_t r = 0; r < tile->rows; r++) {
         marks.max[r] = marks.lse[r] = (double)NAN;
@@ -193,6 +196,8 @@ static txd_status computed_rows(txd_feed *feed, txd_replay_tile *tile, int layer
                                         : txd_ref32_rows(NULL, &args));
     for (size_t r = 0; never && r < tile->rows; r++)
         uncount(args.rows + r * TXD_ROW_COUNT, &marks, &weights, r, keys);
+    if (tile->kind == TXD_ATTENTION_CROSS)
+        txd_rows_without_places(args.rows, tile->rows);
     blank_padded(feed, tile, args.rows);
     return TXD_OK;
 }
@@ -201,16 +206,17 @@ txd_status txd_feed_rows(txd_feed *feed, const double **out, txd_replay_tile *ti
                          int layer)
 {
     const txd_replay *replay = feed->replay;
-    size_t stop = txd_replay_stop_of(replay, TXD_POINT_ATTN_WEIGHTS, layer);
+    size_t stop = txd_replay_stop_of(
+        replay, txd_point_in(tile->kind, TXD_POINT_ATTN_WEIGHTS), layer);
     const txd_site *site = &replay->stops[stop].site;
     txd_trace_info info;
 
     *out = NULL;
     TXD_TRY(txd_replay_reserve(&feed->computed, tile->rows * TXD_ROW_COUNT,
                                sizeof(double)));
-    if (replay->has_rows &&
+    if (replay->has_rows[tile->kind] &&
         txd_replay_recorded(replay, "rows", site, feed->pass.step, (int)tile->head) &&
-        txd_trace_get(replay->trace, &info, replay->rows[0]) == TXD_OK &&
+        txd_trace_get(replay->trace, &info, replay->rows[tile->kind][0]) == TXD_OK &&
         (size_t)feed->pass.step < info.dims[0])
         TXD_TRY(recorded_rows(feed, tile, layer));
     else if (txd_feed_has(feed, stop, (int)tile->head))

@@ -19,7 +19,9 @@ typedef struct source {
 
 /* The three points of a layer in this step. */
 typedef struct attention {
+    txd_attention_kind kind;
     int layer;
+    size_t keys;
     size_t stops[3];
     unsigned wants[3];
     txd_feed_offer offers[3];
@@ -28,16 +30,21 @@ typedef struct attention {
     struct txd_stats_part stats[3];
 } attention;
 
+static int which_of(txd_point point)
+{
+    txd_point own = txd_point_in_self(point);
+
+    return own == TXD_POINT_ATTN_SCORES ? 0 : own == TXD_POINT_ATTN_MASKED ? 1 : 2;
+}
+
 txd_status txd_feed_tile_value(txd_feed *feed, txd_tensor *out, txd_replay_tile *tile,
                                txd_point point, int layer)
 {
-    const size_t keys = feed->inputs.length;
+    const size_t keys = tile->keys;
     const size_t start[4] = {tile->batch, tile->head, tile->first, 0};
     const size_t count[4] = {1, 1, tile->rows, keys};
     size_t stop = txd_replay_stop_of(feed->replay, point, layer);
-    txd_replay_buffer *buffer = &feed->tile[point == TXD_POINT_ATTN_SCORES   ? 0
-                                            : point == TXD_POINT_ATTN_MASKED ? 1
-                                                                             : 2];
+    txd_replay_buffer *buffer = &feed->tile[which_of(point)];
 
     if (stop == TXD_REPLAY_NONE || !txd_feed_has(feed, stop, (int)tile->head))
         return txd_fail(TXD_ERR_MISSING, "%s was not recorded",
@@ -55,16 +62,19 @@ static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point poi
 {
     const source *from = block->source;
 
-    if (txd_point_get(point)->place == TXD_PLACE_TILE)
-        return txd_feed_tile_value(from->feed, out, from->tile, point,
-                                   block->site->layer);
-    return txd_feed_load(from->feed, out, point, block->site->layer);
+    if (txd_point_get(point)->place != TXD_PLACE_TILE)
+        return txd_feed_load(from->feed, out, point, block->site->layer);
+    if (txd_point_attention(point) != from->tile->kind)
+        return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
+                        txd_point_get(point)->name, block->site->name);
+    return txd_feed_tile_value(from->feed, out, from->tile, point, block->site->layer);
 }
 
 static txd_status add_stats(txd_feed *feed, attention *job, int which,
                             const txd_replay_tile *tile, const txd_tensor *value)
 {
     size_t length = feed->inputs.length, heads = feed->replay->config.n_heads;
+    size_t keys = tile->keys;
     struct txd_stats_part part;
     txd_replay_marks marks;
     struct txd_stats_args args = {
@@ -73,11 +83,11 @@ static txd_status add_stats(txd_feed *feed, attention *job, int which,
         .skip_row =
             (const uint8_t *)feed->padded.data + tile->batch * length + tile->first,
         .rows = tile->rows,
-        .width = length,
-        .stride = length,
+        .width = keys,
+        .stride = keys,
         .flat_start =
-            ((tile->batch * heads + tile->head) * length + tile->first) * length,
-        .flat_stride = length,
+            ((tile->batch * heads + tile->head) * length + tile->first) * keys,
+        .flat_stride = keys,
     };
 
     TXD_TRY(txd_feed_marks(feed, &marks, tile, job->layer));
@@ -118,8 +128,9 @@ static txd_status offer_point(txd_feed *feed, attention *job, int which,
     start_block(feed, &block, job, which, &from);
     if (txd_feed_has(feed, job->stops[which], (int)tile->head) &&
         ((wants & TXD_ASK_VALUE) || compute)) {
-        TXD_TRY(
-            txd_feed_tile_value(feed, &block.value, tile, points[which], job->layer));
+        TXD_TRY(txd_feed_tile_value(feed, &block.value, tile,
+                                    txd_point_in(job->kind, points[which]),
+                                    job->layer));
         bits |= TXD_ASK_VALUE;
         if (compute)
             TXD_TRY(add_stats(feed, job, which, tile, &block.value));
@@ -149,14 +160,14 @@ static txd_status offer_tile(txd_feed *feed, attention *job, txd_replay_tile *ti
     return TXD_OK;
 }
 
-static txd_status prepare(const txd_feed *feed, attention *job, int layer)
+static txd_status prepare(const txd_feed *feed, attention *job)
 {
     const txd_replay *replay = feed->replay;
 
-    *job = (attention){.layer = layer};
     for (int i = 0; i < 3; i++) {
-        size_t stop = txd_replay_stop_of(replay, points[i], layer);
-        unsigned offers = txd_replay_offers(replay, points[i], layer);
+        txd_point point = txd_point_in(job->kind, points[i]);
+        size_t stop = txd_replay_stop_of(replay, point, job->layer);
+        unsigned offers = txd_replay_offers(replay, point, job->layer);
 
         job->stops[i] = stop;
         job->wants[i] = txd_feed_wants(feed, stop) & offers;
@@ -165,7 +176,7 @@ static txd_status prepare(const txd_feed *feed, attention *job, int layer)
         if (points[i] == TXD_POINT_ATTN_WEIGHTS)
             job->has_rows =
                 job->any_head[i] ||
-                (replay->has_rows &&
+                (replay->has_rows[job->kind] &&
                  txd_replay_recorded(replay, "rows", &replay->stops[stop].site,
                                      feed->pass.step, TXD_REPLAY_ANY_HEAD));
         /* Nothing of this site was recorded in this step. */
@@ -176,19 +187,25 @@ static txd_status prepare(const txd_feed *feed, attention *job, int layer)
     return TXD_OK;
 }
 
-txd_status txd_feed_attention(txd_feed *feed, int layer)
+txd_status txd_feed_attention(txd_feed *feed, txd_attention_kind kind, int layer)
 {
     size_t batch = feed->inputs.batch, length = feed->inputs.length;
     size_t heads = feed->replay->config.n_heads;
-    attention job;
+    attention job = {.kind = kind, .layer = layer, .keys = length};
 
-    TXD_TRY(prepare(feed, &job, layer));
+    if (kind == TXD_ATTENTION_CROSS)
+        job.keys = feed->inputs.memory_length;
+    TXD_TRY(prepare(feed, &job));
     if (!(job.wants[0] | job.wants[1] | job.wants[2]))
         return TXD_OK;
     for (size_t b = 0; b < batch; b++)
         for (size_t h = 0; h < heads; h++)
             for (size_t first = 0; first < length; first += TXD_REPLAY_ROWS) {
-                txd_replay_tile tile = {.batch = b, .head = h, .first = first};
+                txd_replay_tile tile = {.kind = kind,
+                                        .batch = b,
+                                        .head = h,
+                                        .first = first,
+                                        .keys = job.keys};
                 size_t left = length - first;
                 bool last;
 

@@ -21,7 +21,8 @@ bool txd_feed_has(const txd_feed *feed, size_t stop, int head)
     return at->value != TXD_REPLAY_NONE &&
            txd_trace_get(replay->trace, &info, at->value) == TXD_OK &&
            (size_t)feed->pass.step < info.dims[0] &&
-           txd_replay_recorded(replay, "full", &at->site, feed->pass.step, head);
+           (at->value == replay->memory_values || /* an input */
+            txd_replay_recorded(replay, "full", &at->site, feed->pass.step, head));
 }
 
 txd_status txd_feed_stats(const txd_feed *feed, double *out, bool *found, size_t stop)
@@ -189,6 +190,8 @@ static txd_status compute_stats(txd_feed *feed, double *out, txd_point point,
         value->rank == 2 ? 1 : value->dims[value->rank - 1];
     if (point == TXD_POINT_LOSS_TOKEN)
         TXD_TRY(mark_no_target(feed, &skip));
+    if (txd_point_is_of_memory(point))
+        skip = feed->padded_memory.data;
     if (value->dtype == TXD_I32) {
         size_t count = txd_tensor_count(value);
 

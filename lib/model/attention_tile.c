@@ -278,6 +278,8 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
           TXD_ASK_ROWS))
         return TXD_OK;
     TXD_TRY(run->layer_ops[job->layer].ops.rows(&run->ctx, &args));
+    if (job->kind == TXD_ATTENTION_CROSS)
+        txd_rows_without_places(args.rows, tile->rows);
     blank_padded(run, tile);
     return TXD_OK;
 }

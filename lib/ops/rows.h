@@ -6,6 +6,7 @@
 #define TXD_OPS_ROWS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +27,10 @@ typedef struct txd_row_info {
 
 /* Never NULL for a valid column. */
 const txd_row_info *txd_row_get(txd_row row);
+
+/* A memory has no places that queries could be compared with: puts the columns that
+ * compare them (self, distance) of `count` rows (TXD_ROW_COUNT each) to NaN. */
+void txd_rows_without_places(double *rows, size_t count);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,14 @@ const txd_row_info *txd_row_get(txd_row row)
     return &rows[row];
 }
 
+void txd_rows_without_places(double *rows, size_t count)
+{
+    for (size_t r = 0; r < count; r++) {
+        rows[r * TXD_ROW_COUNT + TXD_ROW_SELF] = NAN;
+        rows[r * TXD_ROW_COUNT + TXD_ROW_DISTANCE] = NAN;
+    }
+}
+
 const txd_stat_info *txd_stat_get(txd_stat stat)
 {
     static const txd_stat_info stats[TXD_STAT_COUNT_OF] = {

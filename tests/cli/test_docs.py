@@ -60,6 +60,9 @@ for row, values in PRESETS.items():
 
 # --- examples
 exits(0, "examples/mini.cfg is healthy", "check", SOURCE + "/examples/mini.cfg")
+for name in ("cross", "memory"):
+    exits(0, f"examples/{name}.cfg is healthy", "check",
+          f"{SOURCE}/examples/{name}.cfg")
 exits(1, "examples/mini-leak.cfg is not", "check", SOURCE + "/examples/mini-leak.cfg")
 beside = os.path.abspath(SOURCE + "/../shared/models")
 if MODELS and os.path.isdir(beside):

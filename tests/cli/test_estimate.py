@@ -35,6 +35,18 @@ write("odd.cfg", """model : { preset = "llama"; vocab = 100; d_model = 64; n_hea
   n_layers = 2; d_ff = 64; };
 input : { random : { batch = 1; length = 500; }; steps = 12; };
 """)
+write("cross.cfg", """model : { preset = "gpt2"; vocab = 100; d_model = 64;
+  n_heads = 4; n_layers = 3; max_seq_len = 400; cross = true; encoder_layers = 2; };
+input : { random : { batch = 2; length = 70; }; steps = 3;
+  memory : { random : { length = 390; }; }; };
+""")
+write("memory.cfg", """model : { preset = "llama"; vocab = 100; d_model = 32;
+  n_heads = 4; n_layers = 2; cross = true; };
+input : { random : { batch = 1; length = 9; };
+  memory : { random : { length = 9000; }; }; };
+record : ( { probe = "full"; points = "*"; }, { probe = "rows"; },
+  { probe = "pooled"; } );
+""")
 if STORIES:
     write("stories.cfg", f"""model : {{ from = "{STORIES}"; }};
 input : {{ file = "{STORIES}/golden/prompt_ids.npy"; }};
@@ -64,7 +76,8 @@ def within(name, estimate, truth):
        f"{estimate / max(truth, 1):.2f}", 0.8 * truth <= estimate <= 1.2 * truth)
 
 
-cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg", "everything.cfg", "odd.cfg"]
+cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg", "everything.cfg", "odd.cfg",
+         "cross.cfg", "memory.cfg"]
 if STORIES:
     cases.append("stories.cfg")
 else:

@@ -27,28 +27,39 @@ RECORD = [{"probe": "full", "points": "*"}, {"probe": "rows"}, {"probe": "stats"
 np.seterr(all="ignore")
 
 
+def wrong_rows(file, folder, i, step, parts, inputs):
+    """Row statistics and pooled maps of an attention of layer i."""
+    weights, masked, why = parts
+    length, cross = inputs["tokens"].shape[1], folder != ""
+    rows = numpy_probes.rows(weights, masked, why, inputs, cross)
+    for column, value in rows.items():
+        found = differs(file[f"{folder}rows/{column}"][step, i][:, :, :length], value,
+                        1e-5)
+        if found and not column.startswith(("lse", "entropy", "distance")):
+            return f"{folder}rows {column} {found}"
+    for kind, value in zip(("mean", "max"), numpy_probes.pooled(weights, inputs, 5)):
+        data = file[f"{folder}pooled/{kind}"][step, i]
+        found = differs(data[:, :, :value.shape[2], :value.shape[3]], value, 1e-5)
+        if found:
+            return f"{folder}pooled {kind} {found}"
+    return None
+
+
 def wrong_statistics(file, config, steps):
-    """Row statistics and pooled maps against the recorded weights."""
+    """What was recorded of the rows against the recorded weights."""
     for step, inputs in enumerate(steps):
-        length = inputs["tokens"].shape[1]
         for i, layer in enumerate(config["layers"]):
-            name = f"layers.{i}.attn."
-            weights = recorded(file, name + "weights", step, length).astype(float)
-            masked = recorded(file, name + "masked", step, length).astype(float)
-            rows = numpy_probes.rows(weights, masked, decoder.reasons(layer, inputs),
-                                     inputs)
-            for column, value in rows.items():
-                found = differs(file["rows/" + column][step, i][:, :, :length],
-                                value, 1e-5)
-                if found and not column.startswith(("lse", "entropy", "distance")):
-                    return f"step {step}, layer {i}, rows {column} {found}"
-            for kind, value in zip(("mean", "max"),
-                                   numpy_probes.pooled(weights, inputs, 5)):
-                cells = value.shape[-1]
-                found = differs(file["pooled/" + kind][step, i][:, :, :cells, :cells],
-                                value, 1e-5)
+            kinds = (("attn", ""), ("cross", "cross_"))
+            for kind, folder in kinds[:1 + config["cross"]]:
+                weights, masked = (
+                    recorded(file, f"layers.{i}.{kind}.{point}", step, inputs)
+                    .astype(float) for point in ("weights", "masked"))
+                why = decoder.memory_reasons(inputs) if folder else \
+                    decoder.reasons(layer, inputs)
+                found = wrong_rows(file, folder, i, step, (weights, masked, why),
+                                   inputs)
                 if found:
-                    return f"step {step}, layer {i}, pooled {kind} {found}"
+                    return f"step {step}, layer {i}, {found}"
     return None
 
 
@@ -61,8 +72,9 @@ TASTE = ("norm_moments",)
 def forget(run, judged):
     """Leaves out of both what a recording cannot tell and says so."""
     for i in reversed(range(len(run[0]))):
-        if judged[0][i] in BY_PARAMETERS and judged[1][i] == "skip" and \
-                "parameters" in judged[2][i] and run[1][i] != "fail":
+        told_apart = judged[1][i] == "skip" and "parameters" in judged[2][i] or \
+            run[1][i] == "broken" and "not finite" in run[2][i]
+        if judged[0][i] in BY_PARAMETERS and told_apart and run[1][i] != "fail":
             for columns in (run, judged):
                 for column in columns:
                     del column[i]
@@ -155,6 +167,8 @@ def is_judged(use, config, steps):
 def explore(seed):
     draw = random.Random(seed)
     spec = random_models.healthy(draw)
+    if seed % 3 == 2:
+        random_models.add_cross(random.Random(f"cross {seed}"), spec)
     config = decoder.resolve(spec)
     weights, steps = numpy_params.draw(spec, config), decoder.batches(spec, config)
     spec["precision"] = {"backend": draw.choice(("cpu32", "ref32", "ref64", "ref64"))}

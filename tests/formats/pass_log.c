@@ -19,7 +19,7 @@ static unsigned ask(void *self, const txd_site *site)
     const pass_log *log = self;
     unsigned asks = log->asks;
 
-    if (site->point != TXD_POINT_ATTN_WEIGHTS)
+    if (txd_point_in_self(site->point) != TXD_POINT_ATTN_WEIGHTS)
         asks &= ~(unsigned)TXD_ASK_ROWS;
     if (site->kind == TXD_SITE_PARAMETER)
         return log->points ? 0 : asks & TXD_ASK_STATS;
@@ -256,6 +256,20 @@ static void unload(live *out)
     txd_arena_destroy(out->arena);
 }
 
+/* Padding at the end of the last row, as of the tokens. */
+static void make_memory(txd_inputs *inputs, const live *from, const recorded_pass *pass,
+                        size_t step)
+{
+    size_t length = pass->memory[step], width = from->config.d_model;
+    uint64_t key = txd_rng_key(step, "memory");
+
+    ok(txd_inputs_make_memory(inputs, from->arena, length, width, TXD_F64));
+    for (size_t i = 0; i < pass->batch * length * width; i++)
+        ((double *)inputs->memory.data)[i] = txd_rng_normal(key, i);
+    for (size_t i = 0; i < pass->padding && i + 1 < length; i++)
+        inputs->memory_valid[pass->batch * length - 1 - i] = 0;
+}
+
 static txd_inputs make_inputs(const live *from, const recorded_pass *pass, size_t step)
 {
     txd_inputs inputs;
@@ -267,6 +281,8 @@ static txd_inputs make_inputs(const live *from, const recorded_pass *pass, size_
     for (size_t i = 0; i < pass->padding && i + 1 < length; i++)
         inputs.valid[cells - 1 - i] = 0;
     txd_inputs_count_positions(&inputs);
+    if (pass->memory)
+        make_memory(&inputs, from, pass, step);
     return inputs;
 }
 
@@ -289,6 +305,9 @@ static txd_recorder *make_recorder(const char *path, const live *from,
     for (size_t i = 0; i < pass->steps; i++)
         if (pass->lengths[i] > context.length)
             context.length = pass->lengths[i];
+    for (size_t i = 0; pass->memory && i < pass->steps; i++)
+        if (pass->memory[i] > context.memory)
+            context.memory = pass->memory[i];
     ok(txd_points_order(&order, &context.stops, from->arena, &from->config));
     context.order = order;
     ok(txd_cfg_parse(&root, from->arena, "record.cfg",

@@ -47,8 +47,9 @@ typedef struct recorded_pass {
     const char *backend;   /* "cpu32" */
     const char *record;    /* record list in cfg syntax; NULL = the default */
     const size_t *lengths; /* of each step */
+    const size_t *memory;  /* rows to cross-attend to in each step; NULL = none */
     size_t steps, batch;
-    size_t padding; /* tokens at the end of the last row that are padding */
+    size_t padding; /* tokens, and rows of memory, at the end of the last row */
 } recorded_pass;
 
 /* Runs it, records to `path` and logs with `log`. */

@@ -112,6 +112,68 @@ START_TEST(rows_and_statistics_follow_from_recorded_values)
 }
 END_TEST
 
+/* ---- cross-attention ---- */
+
+static const size_t memories[] = {6, 300, 2};
+
+static recorded_pass crossed_pass(const char *record)
+{
+    recorded_pass pass = made_pass(record);
+
+    pass.cfg = "model : { preset = \"mini\"; vocab = 40; d_model = 16; n_heads = 4; "
+               "n_kv_heads = 2; n_layers = 2; d_ff = 24; value_dim = 6; "
+               "max_seq_len = 16; cross = true; }; mask : { window = 5; }; ";
+    pass.memory = memories;
+    return pass;
+}
+
+START_TEST(cross_attention_to_memories_of_changing_lengths_replays_bit_for_bit)
+{
+    recorded_pass pass = crossed_pass(FULL);
+
+    compare(&pass, EVERYTHING, NULL, 0);
+    pass.backend = "cpu32";
+    compare(&pass, EVERYTHING, NULL, 0);
+    pass = crossed_pass("record = ( { probe = \"full\"; points = \"*\"; } );");
+    compare(&pass, EVERYTHING, "layers.*,logits,input.*", 1e-13);
+}
+END_TEST
+
+START_TEST(its_rows_and_the_memory_replay_without_values)
+{
+    recorded_pass pass = crossed_pass("record = ( { probe = \"rows\"; }, "
+                                      "{ probe = \"stats\"; } );");
+
+    compare(&pass, TXD_ASK_ROWS | TXD_ASK_STATS, "layers.*,input.memory", 0);
+    compare(&pass, TXD_ASK_VALUE | TXD_ASK_STATS, "input.memory", 0);
+}
+END_TEST
+
+START_TEST(a_memory_that_is_not_small_keeps_its_validity_and_statistics)
+{
+    static const size_t one[] = {2}, large[] = {140000};
+    const char *path = test_file("large.h5");
+    recorded_pass pass =
+        crossed_pass("record = ( { probe = \"rows\"; }, { probe = \"stats\"; } );");
+    pass_log live, replayed;
+
+    pass.lengths = one;
+    pass.memory = large;
+    pass.steps = 1;
+    pass_log_init(&live, TXD_ASK_ROWS | TXD_ASK_STATS, "layers.1.cross.weights");
+    pass_log_init(&replayed, EVERYTHING, "layers.1.cross.weights,input.memory");
+    pass_record(path, &pass, &live);
+    pass_replay(path, &replayed);
+    ck_assert_str_eq(replayed.blocks[0].name, "input.memory");
+    ck_assert_ptr_null(replayed.blocks[0].values);
+    ck_assert(replayed.blocks[0].stats[TXD_STAT_COUNT] == (2 * 140000 - 3) * 16);
+    ck_assert(replayed.blocks[1].rows[TXD_ROW_SEEN] == 140000);
+    ck_assert(replayed.blocks[replayed.count - 1].rows[TXD_ROW_SEEN] == 140000 - 3);
+    pass_log_finish(&live);
+    pass_log_finish(&replayed);
+}
+END_TEST
+
 static bool is_of_head(const logged_block *block, size_t head)
 {
     return block->start[1] == head;
@@ -262,6 +324,9 @@ START_TEST(misfits_are_refused_with_the_expected_shape)
 END_TEST
 
 TEST_MAIN(a_real_model_replays_bit_for_bit,
+          cross_attention_to_memories_of_changing_lengths_replays_bit_for_bit,
+          its_rows_and_the_memory_replay_without_values,
+          a_memory_that_is_not_small_keeps_its_validity_and_statistics,
           padded_batches_of_changing_lengths_replay_bit_for_bit,
           long_rows_replay_in_the_same_tiles, rows_and_statistics_replay_without_values,
           rows_and_statistics_follow_from_recorded_values,

@@ -88,6 +88,36 @@ with h5py.File("mini.h5") as mini:
        row[fields.index("count")] == real.size and
        abs(row[fields.index("rms")] / numpy.sqrt((real ** 2).mean()) - 1) < 1e-5, row)
 
+exits(0, "cross-attention runs", "run", SOURCE + "/examples/cross.cfg", "-q", "-o",
+      "cross.h5")
+with h5py.File("cross.h5") as cross:
+    problems = {name: described(name, item) for name, item in datasets(cross).items()}
+    ok("its datasets have all attributes", not any(problems.values()),
+       {name: what for name, what in problems.items() if what})
+    weights = cross["value/layers/1/cross/weights/full"]
+    equal("cross weights are (s, b, h, q, k)", weights.shape, (1, 2, 8, 10, 13))
+    equal("rows of the memory have a name and a scale of their own",
+          [(axis.label, list(axis.keys())) for axis in weights.dims][3:],
+          [("query", ["query"]), ("memory", ["memory"])])
+    equal("letters are those of attention", weights.attrs["axes"], "sbhqk")
+    equal("and so are theirs", cross["dims/memory"].shape, (13,))
+    equal("the own keys keep theirs", cross["dims/key"].shape, (10,))
+    memory, valid = cross["input/memory"], cross["input/memory_valid"]
+    equal("the memory is (s, b, k, d)", (memory.shape, memory.dtype),
+          ((1, 2, 13, 64), "f4"))
+    equal("its padding is told", valid[0].sum(axis=1).tolist(), [7, 13])
+    equal("its length, too", cross["steps/length_memory"][:].tolist(), [13])
+    entropy = cross["cross_rows/entropy"]
+    equal("its rows have a layer axis", entropy.shape, (1, 2, 2, 8, 10))
+    logs = numpy.log(numpy.where(weights[0] > 0, weights[0], 1))
+    ok("they are those of the weights", numpy.abs(
+        entropy[0, 1, 0] + (weights[0, 0] * logs[0]).sum(axis=-1)).max() < 1e-5)
+    equal("padding has no weight", numpy.abs(weights[0, 0, :, :, 7:]).max(), 0)
+    equal("a memory has no place like a query's",
+          numpy.isfinite(cross["cross_rows/self"][:]).sum(), 0)
+    equal("pooled maps have cells of both", cross["cross_pooled/mean"].shape[-2:],
+          (10, 13))
+
 dump = subprocess.run(["h5dump", "-H", "mini.h5"], capture_output=True, text=True,
                       check=False)
 ok("h5dump -H reads all of it", dump.returncode == 0 and not dump.stderr and

@@ -77,8 +77,9 @@ START_TEST(metadata_says_what_was_recorded_and_how)
         {"dtype", "float32"},
         {"seed", "7"},
         {"complete", "1"},
-        {"record", "full\tlayers.*.attn.weights,logits\t1\t*\t0:2,3:\n"
-                   "rows\tlayers.*.attn.weights\t*\t0\t*\n"},
+        {"record",
+         "full\tlayers.*.attn.weights,layers.*.cross.weights,logits\t1\t*\t0:2,3:\n"
+         "rows\tlayers.*.attn.weights,layers.*.cross.weights\t*\t0\t*\n"},
     };
     const char *path = test_file("r.h5");
     fake_pass fake;

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from numpy_params import rng_key, rng_uniform
+from numpy_inputs import batches  # noqa: F401 (for those who import this file)
 
 PRESETS = {
     "mini": {"norm": "rmsnorm", "positions": "learned", "activation": "gelu",
@@ -21,6 +21,7 @@ PRESETS = {
               "norm_eps": 1e-5},
 }
 PADDING, DOCUMENT, FUTURE, WINDOW = 1, 2, 3, 4
+INPUTS = ("tokens", "valid", "positions", "document", "memory")
 erf = np.vectorize(math.erf, otypes=[float])
 
 # --- the configuration, every default filled in
@@ -43,7 +44,8 @@ def resolve(spec):
     bias = given.pop("bias", c.pop("bias"))
     differences = given.pop("layers", [])
     c.update({"norm_placement": "pre", "residual_scale": 1.0, "score_scale": 0.0,
-              "rope_base": 10000.0, "rope_pairing": "half", "max_seq_len": 0})
+              "rope_base": 10000.0, "rope_pairing": "half", "max_seq_len": 0,
+              "cross": False, "encoder_layers": 0, "is_encoder": False})
     c["norm"] = given.get("norm", c["norm"])
     c.update({"qkv_bias": bias, "out_bias": bias, "mlp_bias": bias,
               "norm_bias": bias and c["norm"] == "layernorm"})
@@ -70,65 +72,12 @@ def resolve(spec):
         one["score_scale"] = one["score_scale"] or 1 / math.sqrt(c["head_dim"])
         one["fill"] = -np.inf if one["fill"] == "-inf" else float(one["fill"])
         c["layers"].append(one)
+    encoded = dict(c["layers"][0], causal=False, window=0)
+    c["encoder"] = dict(c, layers=[encoded] * c["encoder_layers"], cross=False,
+                        n_layers=c["encoder_layers"], is_encoder=True)
     return c
 
-# --- input
-
-
-def _windows(rows, given):
-    longest = max(len(row) for row in rows)
-    length, steps = given.get("length"), given.get("steps")
-    if length is None:
-        length, steps = longest // (steps or 1), steps or 1
-    elif steps is None:
-        steps = (longest - 1) // length + 1
-    return min(length, longest), steps
-
-
-def batches(spec, c):
-    """One dict of int arrays (batch, length) per step."""
-    given, out = spec["input"], []
-    if "random" in given:
-        batch, length = given["random"].get("batch", 1), given["random"]["length"]
-        key = rng_key(spec.get("seed", 1), "input.random")
-        for step in range(given.get("steps", 1)):
-            index = step * batch * length + np.arange(batch * length)
-            tokens = (rng_uniform(key, index) * c["vocab"]).astype(int)
-            out.append(_batch(tokens.reshape(batch, length), None, None, given,
-                              [length] * batch, length))
-        return out
-
-    def nested(rows):
-        return [rows] if rows is not None and not isinstance(rows[0], list) else rows
-    rows = nested(given["tokens"])
-    length, steps = _windows(rows, given)
-    for step in range(steps):
-        cut = slice(step * length, (step + 1) * length)
-
-        def window(name):
-            return [row[cut] for row in nested(given[name])] if name in given else None
-        counts = [len(row[cut]) for row in rows]
-        out.append(_batch(window("tokens"), window("positions"), window("documents"),
-                          given, counts, max(counts)))
-    return out
-
-
-def _batch(tokens, positions, documents, given, counts, length):
-    shape = (len(tokens), length)
-    out = {"tokens": np.full(shape, given.get("pad_id", 0)),
-           "valid": np.zeros(shape, int), "positions": np.zeros(shape, int),
-           "document": np.zeros(shape, int)}
-    for row, count in enumerate(counts):
-        start = length - count if given.get("pad") == "left" else 0
-        here = slice(start, start + count)
-        out["tokens"][row, here] = tokens[row]
-        out["valid"][row, here] = 1
-        out["positions"][row, here] = np.arange(count)
-        if positions is not None:
-            out["positions"][row, here] = positions[row]
-        if documents is not None:
-            out["document"][row, here] = documents[row]
-    return out
+# --- the masks
 
 
 def reasons(layer, inputs):
@@ -143,6 +92,13 @@ def reasons(layer, inputs):
     out[document[:, :, None] != document[:, None, :]] = DOCUMENT
     out[np.broadcast_to(inputs["valid"][:, None, :] == 0, out.shape)] = PADDING
     return out
+
+
+
+def memory_reasons(inputs):
+    """The same (b, q, row) of the memory: its padding is all that is hidden."""
+    hidden = np.where(inputs["memory_valid"] == 1, 0, PADDING)[:, None]
+    return np.repeat(hidden, inputs["tokens"].shape[1], 1)
 
 # --- the pass
 
@@ -238,28 +194,51 @@ def _sinusoids(positions, width):
     return np.where(lane % 2 == 0, np.sin(angle), np.cos(angle))
 
 
-def _attend(c, i, x, weights, inputs, out, sight, how):
-    layer, p = c["layers"][i], f"layers.{i}.attn."
-
-    def heads(name, count, width):
-        return how.split(i, _linear(x, weights, p + name), count, width)
+def _attended(c, i, p, parts, why, out, sight):
+    """From queries, keys and values to the heads, under the names `p`."""
+    layer, (q, k, v) = c["layers"][i], parts
     share = c["n_heads"] // c["n_kv_heads"]
-    out[p + "q_proj"] = heads("q", c["n_heads"], c["head_dim"])
-    out[p + "k_proj"] = heads("k", c["n_kv_heads"], c["head_dim"])
-    q = out[p + "q"] = _rotate(layer, out[p + "q_proj"], inputs["positions"])
-    k = out[p + "k"] = _rotate(layer, out[p + "k_proj"], inputs["positions"])
-    v = out[p + "v"] = heads("v", c["n_kv_heads"], c["value_dim"])
     scores = layer["score_scale"] * (q @ np.repeat(k, share, 1).swapaxes(2, 3))
-    seen = np.repeat((reasons(layer, inputs) == 0)[:, None], c["n_heads"], 1)
+    seen = np.repeat((why == 0)[:, None], c["n_heads"], 1)
     if sight:
         seen = sight(i, seen)
     masked = np.where(seen, scores, layer["fill"])
     w = _softmax(masked, layer["masked_row"])
     out[p + "scores"], out[p + "masked"], out[p + "weights"] = scores, masked, w
     out[p + "heads"] = _mix(w, np.repeat(v, share, 1), _used(layer, seen))
+
+
+def _attend(c, i, x, weights, inputs, out, sight, how):
+    layer, p = c["layers"][i], f"layers.{i}.attn."
+
+    def heads(name, count, width):
+        return how.split(i, _linear(x, weights, p + name), count, width)
+    out[p + "q_proj"] = heads("q", c["n_heads"], c["head_dim"])
+    out[p + "k_proj"] = heads("k", c["n_kv_heads"], c["head_dim"])
+    q = out[p + "q"] = _rotate(layer, out[p + "q_proj"], inputs["positions"])
+    k = out[p + "k"] = _rotate(layer, out[p + "k_proj"], inputs["positions"])
+    v = out[p + "v"] = heads("v", c["n_kv_heads"], c["value_dim"])
+    _attended(c, i, p, (q, k, v), reasons(layer, inputs), out, sight)
     out[p + "merged"] = how.merge(i, out[p + "heads"])
     out[p + "out"] = how.project_out(i, out[p + "merged"], weights)
     out[p + "branch"] = layer["residual_scale"] * out[p + "out"]
+    return out[p + "branch"]
+
+
+def _attend_memory(c, i, x, weights, inputs, out):
+    """Nothing rotates here, and the layer's own mask has no say."""
+    p, plain = f"layers.{i}.cross.", Steps()
+
+    def heads(source, name, count, width):
+        return plain.split(i, _linear(source, weights, p + name), count, width)
+    q = out[p + "q_proj"] = heads(x, "q", c["n_heads"], c["head_dim"])
+    k = out[p + "k_proj"] = heads(inputs["memory"], "k", c["n_kv_heads"], c["head_dim"])
+    v = heads(inputs["memory"], "v", c["n_kv_heads"], c["value_dim"])
+    out[p + "q"], out[p + "k"], out[p + "v"] = q, k, v
+    _attended(c, i, p, (q, k, v), memory_reasons(inputs), out, None)
+    out[p + "merged"] = plain.merge(i, out[p + "heads"])
+    out[p + "out"] = _linear(out[p + "merged"], weights, p + "o")
+    out[p + "branch"] = c["layers"][i]["residual_scale"] * out[p + "out"]
     return out[p + "branch"]
 
 
@@ -289,6 +268,11 @@ def _block(c, i, x, weights, inputs, out, sight, how):
     branch = _attend(c, i, read, weights, inputs, out, sight, how)
     middle = out[p + "resid.mid"] = how.add(i, x, branch)
     middle = middle if pre else norm("norm1", middle)
+    if c["cross"]:
+        read = norm("norm_cross", middle) if pre else middle
+        branch = _attend_memory(c, i, read, weights, inputs, out)
+        middle = out[p + "resid.cross"] = how.add(i, middle, branch)
+        middle = middle if pre else norm("norm_cross", middle)
     read = norm("norm2", middle) if pre else middle
     out[p + "resid.post"] = how.add(i, middle, _mlp(c, i, read, weights, out))
     if pre:
@@ -296,9 +280,19 @@ def _block(c, i, x, weights, inputs, out, sight, how):
     return norm("norm2", out[p + "resid.post"])
 
 
+def encode(c, weights, inputs):
+    """What the encoder makes of its tokens: its parameters are encoder.*, and the
+    embeddings of the decoder."""
+    own = {name.removeprefix("encoder."): value for name, value in weights.items()
+           if name.startswith(("encoder.", "embed."))}
+    return forward(c["encoder"], own, inputs)["end"]
+
+
 def forward(c, weights, inputs, sight=None, how=Steps()):
     """Every point by its name. sight(layer, seen (b, h, q, k)): another mask."""
-    out = {"input." + name: value for name, value in inputs.items()}
+    if "encoder" in inputs:
+        inputs = dict(inputs, memory=encode(c, weights, inputs["encoder"]))
+    out = {"input." + name: inputs[name] for name in INPUTS if name in inputs}
     x = out["embed.tok"] = weights["embed.tok.weight"][inputs["tokens"]]
     if c["positions"] == "learned":
         out["embed.pos"] = weights["embed.pos.weight"][inputs["positions"]]
@@ -309,6 +303,8 @@ def forward(c, weights, inputs, sight=None, how=Steps()):
         x = _block(c, i, x, weights, inputs, out, sight, how)
     if c["final_norm"]:
         x = out["final.norm"] = _norm(c, c["layers"][-1], x, weights, "final_norm", -1)
+    if c["is_encoder"]:
+        return {"end": x}
     head = "embed.tok.weight" if c["tie_embeddings"] else "head.weight"
     logits = out["logits"] = x @ weights[head].T
     out["loss.token"] = _losses(logits, inputs)

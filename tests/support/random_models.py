@@ -3,6 +3,8 @@
 model.cfg text; and random uses of faults."""
 import json
 
+import numpy as np
+
 MASK_FAULTS = ("mask_missing", "mask_off_by_one", "mask_inverted",
                "mask_after_softmax", "fully_masked_row", "padding_ignored")
 LAYER_FAULTS = ("scale_missing", "residual_missing", "nan_in_weights")
@@ -95,6 +97,47 @@ def healthy(draw):
         spec["weights"]["init"].append(
             {"params": "*.attn.*.weight", "scheme": "xavier_uniform", "gain": 2.0})
     return spec
+
+
+def _memory_file(draw, batch, width):
+    """Saves a memory as numpy does; its path and what the file does not say."""
+    rng, length = np.random.default_rng(draw.randrange(2**32)), draw.choice((1, 4, 23))
+    shape = draw.choice(((length, width), (batch, length, width)))
+    values = rng.normal(size=shape).astype(draw.choice(("f8", "f4", "f2")))
+    if draw.random() < 0.3:
+        np.save("memory.npy", values)
+        return {"file": "memory.npy",
+                "valid": [draw.randrange(1, length + 1) for _ in range(batch)]}
+    arrays = {"memory": values}
+    if draw.random() < 0.6:
+        valid = rng.random(shape[:-1]) < 0.7
+        valid[..., 0] = True
+        arrays["valid"] = valid.astype(draw.choice(("?", "i8", "i4", "u1")))
+    draw.choice((np.savez, np.savez_compressed))("memory.npz", **arrays)
+    return {"file": "memory.npz"}
+
+
+def add_cross(draw, spec):
+    """Gives the model cross-attention to a memory of one kind or another."""
+    model, batch = spec["model"], len(spec["input"]["tokens"])
+    length = draw.choice((1, 3, 19, 40))
+    kind = draw.choice(("random", "file", "encoder"))
+    model["cross"] = True
+    if kind == "file":
+        spec["input"]["memory"] = _memory_file(draw, batch, model["d_model"])
+        return
+    spec["input"]["memory"] = {"random": {"length": length}}
+    if kind == "random":
+        spec["input"]["memory"]["random"]["std"] = draw.choice((0.1, 1.0, 2.0))
+        spec["input"]["memory"]["valid"] = [draw.randrange(1, length + 1)
+                                            for _ in range(batch)]
+        return
+    model["encoder_layers"] = draw.choice((1, 2))
+    if draw.random() < 0.6:
+        spec["input"]["memory"] = {
+            "tokens": [[draw.randrange(model["vocab"])
+                        for _ in range(draw.choice((1, 4, 11)))] for _ in range(batch)],
+            "pad": draw.choice(("left", "right"))}
 
 
 def _range(draw, count):
