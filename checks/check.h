@@ -32,7 +32,7 @@ typedef struct txd_finding {
     int step, layer;
     int64_t batch, head, query, key;
     double measured, allowed;
-    char message[400]; /* a sentence: what, where, what it should be */
+    char message[640]; /* a sentence: what, where, what it should be */
 } txd_finding;
 
 /* A law's outcome. */

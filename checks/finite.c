@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every value and every parameter is finite. What matters of a NaN is where it is made,
- * not the thousands of places that it reaches: the origin is the first site in order of
- * execution, and what stands before it says why.
+ * Every value, every parameter and every gradient is finite. What matters of a NaN is
+ * where it is made, not the thousands of places that it reaches: the origin is the
+ * first site in order of execution, forward before backward; what met there, and how
+ * large everything before it was, says why.
  */
 #include "checks/finite.h"
 
@@ -12,73 +13,134 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMETERS_KEPT 32
-
-/* The first row that sees no key although the claimed mask shows some. */
+/* The first row that sees no key although the claimed mask shows some, or although a
+ * row without keys is NaN. */
 typedef struct empty_row {
     bool is_set;
+    txd_point point;
     int layer;
     txd_law_place at;
     double seen; /* keys that the claimed mask shows it */
 } empty_row;
 
 typedef struct state {
+    txd_point needs[TXD_POINT_COUNT][TXD_OPERAND_NEEDS];
+    txd_finite_params params;
+    txd_meeting pending[TXD_POINT_COUNT]; /* of sites that come in parts */
     txd_nonfinite origin;
-    txd_nonfinite parameters[PARAMETERS_KEPT];
-    size_t parameter_count; /* not finite, kept or not */
-    char last[96];          /* the farthest site in the step of the origin */
-    size_t last_index;
+    txd_meeting meeting;
+    txd_origin told;
+    txd_nonfinite last; /* the farthest site in the step of the origin */
     uint64_t sites, bad_sites, values;
     double worst;
     empty_row empty;
 } state;
+
+/* A site that comes in parts: what met there must be read while the part is at hand. */
+static bool comes_in_parts(txd_point point)
+{
+    txd_place place = txd_point_get(point)->place;
+
+    return place == TXD_PLACE_TILE || place == TXD_PLACE_ROWS;
+}
 
 static unsigned ask(void *self, const txd_site *site)
 {
     unsigned bits = TXD_ASK_STATS;
 
     (void)self;
-    if (site->kind == TXD_SITE_PARAMETER)
-        return TXD_ASK_STATS;
+    if (txd_site_is_parameter(site->kind))
+        return bits;
     if (txd_point_get(site->point)->place == TXD_PLACE_INPUT)
         return 0;
-    if (site->point == TXD_POINT_ATTN_WEIGHTS)
+    if (comes_in_parts(site->point))
+        bits |= TXD_ASK_VALUE;
+    if (site->kind == TXD_SITE_VALUE &&
+        txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS)
         bits |= TXD_ASK_ROWS;
     return bits;
 }
 
-static void note_parameter(state *s, const txd_nonfinite *site)
+static const txd_point *needs(void *self, txd_point point)
 {
-    if (s->parameter_count < PARAMETERS_KEPT)
-        s->parameters[s->parameter_count] = *site;
-    s->parameter_count++;
+    const state *s = self;
+
+    return s->needs[point];
 }
 
-/* Sites end in order of execution, so the first to be seen is the origin. */
-static void note_value(state *s, const txd_nonfinite *site)
+static void note_value(state *s, const txd_nonfinite *site, const txd_block *block,
+                       const txd_meeting *meeting)
 {
-    if (!s->origin.name[0])
+    bool is_first = !s->origin.name[0] || txd_nonfinite_precedes(site, &s->origin);
+
+    if (is_first) {
         s->origin = *site;
-    if (site->step == s->origin.step && (!s->last[0] || site->index >= s->last_index)) {
-        s->last_index = site->index;
-        snprintf(s->last, sizeof s->last, "%s", site->name);
+        s->meeting = *meeting;
+        s->told.format = block->pass->format;
+        s->told.largest = block->pass->largest;
+        s->told.loss_scale = block->pass->loss_scale;
+        s->told.pairs = 0;
+        for (size_t i = 0;
+             i + 1 < block->pass->inputs->batch * block->pass->inputs->length; i++)
+            s->told.pairs += (i + 1) % block->pass->inputs->length != 0 &&
+                             block->pass->inputs->valid[i] != 0 &&
+                             block->pass->inputs->valid[i + 1] != 0;
     }
+    if (!s->last.name[0] || s->last.step != s->origin.step ||
+        (site->step == s->origin.step && txd_nonfinite_precedes(&s->last, site)))
+        s->last = *site;
 }
 
-static void end_site(state *s, const txd_nonfinite *site)
+/* What met at the first element: read now, or when its part was at hand. */
+static void meet(txd_meeting *out, const state *s, const txd_nonfinite *site,
+                 const txd_block *block)
 {
-    s->sites++;
-    if (site->of >= 0 && site->of < 0x1p53)
-        s->values += (uint64_t)site->of;
-    if (site->count == 0)
+    size_t at[TXD_MAX_RANK] = {0};
+
+    if (txd_site_is_parameter(site->kind))
         return;
-    s->bad_sites++;
-    if (site->count > s->worst)
-        s->worst = site->count;
-    if (site->kind == TXD_SITE_PARAMETER)
-        note_parameter(s, site);
-    else
-        note_value(s, site);
+    txd_nonfinite_at(at, site);
+    if (comes_in_parts(site->point)) {
+        /* A recording may hold another head. */
+        if (memcmp(s->pending[site->point].at, at, sizeof at) == 0)
+            *out = s->pending[site->point];
+        return;
+    }
+    if (s->origin.name[0] && !txd_nonfinite_precedes(site, &s->origin))
+        return;
+    txd_meeting_read(out, block, at);
+}
+
+static void end_site(state *s, const txd_block *block)
+{
+    txd_meeting meeting = {.is_set = false};
+    txd_nonfinite site;
+
+    txd_nonfinite_read(&site, block);
+    s->sites++;
+    if (site.of >= 0 && site.of < 0x1p53)
+        s->values += (uint64_t)site.of;
+    if (site.kind == TXD_SITE_PARAMETER)
+        txd_finite_params_add(&s->params, block);
+    if (site.count > 0) {
+        s->bad_sites++;
+        s->worst = fmax(s->worst, site.count);
+        if (site.kind != TXD_SITE_PARAMETER) {
+            meet(&meeting, s, &site, block);
+            note_value(s, &site, block, &meeting);
+        }
+    }
+    if (!txd_site_is_parameter(site.kind))
+        s->pending[site.point].is_set = false;
+}
+
+static bool is_empty(const txd_law_row *row, const txd_block *block)
+{
+    const txd_config *claimed = block->pass->claimed;
+
+    return row->column[TXD_ROW_MAX] == -INFINITY &&
+           (row->column[TXD_ROW_SEEN] > 0 ||
+            claimed->layers[block->site->layer].masked_row == TXD_MASKED_ROW_NAN);
 }
 
 static void look_for_empty_rows(state *s, const txd_block *block)
@@ -86,27 +148,38 @@ static void look_for_empty_rows(state *s, const txd_block *block)
     txd_law_row row;
 
     for (size_t i = 0; i < txd_law_rows(block) && !s->empty.is_set; i++)
-        if (txd_law_row_get(&row, block, i) && row.column[TXD_ROW_MAX] == -INFINITY &&
-            row.column[TXD_ROW_SEEN] > 0)
+        if (txd_law_row_get(&row, block, i) && is_empty(&row, block))
             s->empty = (empty_row){true,
+                                   block->site->point,
                                    block->site->layer,
                                    {block->site->step, (int64_t)row.batch,
                                     (int64_t)row.head, (int64_t)row.query, -1},
                                    row.column[TXD_ROW_SEEN]};
 }
 
+static void reduce(void *slot, const void *self, const txd_block *block)
+{
+    const state *s = self;
+    size_t at[TXD_MAX_RANK];
+
+    if (txd_site_is_parameter(block->site->kind) ||
+        !comes_in_parts(block->site->point) || s->pending[block->site->point].is_set ||
+        !txd_block_nonfinite(at, block))
+        return;
+    txd_meeting_read(slot, block, at);
+}
+
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
+    const txd_meeting *met = slot;
     state *s = self;
-    txd_nonfinite site;
 
-    (void)slot;
-    if (block->rows && block->site->point == TXD_POINT_ATTN_WEIGHTS)
+    if (block->rows)
         look_for_empty_rows(s, block);
-    if (block->stats) {
-        txd_nonfinite_read(&site, block);
-        end_site(s, &site);
-    }
+    if (met && met->is_set && !s->pending[block->site->point].is_set)
+        s->pending[block->site->point] = *met;
+    if (block->stats)
+        end_site(s, block);
     return TXD_OK;
 }
 
@@ -125,85 +198,59 @@ static txd_finding finding_at(const txd_nonfinite *site)
     return finding;
 }
 
-/* The parameter that explains a value: of the same layer if there is one. */
-static const txd_nonfinite *guilty_parameter(const state *s)
-{
-    size_t kept =
-        s->parameter_count < PARAMETERS_KEPT ? s->parameter_count : PARAMETERS_KEPT;
-
-    for (size_t i = 0; i < kept; i++)
-        if (s->parameters[i].layer == s->origin.layer)
-            return &s->parameters[i];
-    return kept > 0 ? &s->parameters[0] : NULL;
-}
-
-/* True if the first value that is not finite lies in the first row that sees no key. */
-static bool is_in_empty_row(const state *s)
+/* Keys that the claimed mask shows the query, if the first value that is not finite
+ * lies in the first row that sees none. */
+static double empty_at_origin(const state *s)
 {
     txd_law_place at = txd_nonfinite_place(&s->origin);
+    bool is_same =
+        s->empty.is_set && s->empty.layer == s->origin.layer &&
+        txd_point_attention(s->empty.point) == txd_point_attention(s->origin.point) &&
+        s->empty.at.step == at.step && s->empty.at.batch == at.batch &&
+        s->empty.at.head == at.head && s->empty.at.query == at.query;
 
-    return s->empty.is_set && s->empty.layer == s->origin.layer &&
-           s->empty.at.step == at.step && s->empty.at.batch == at.batch &&
-           s->empty.at.head == at.head && s->empty.at.query == at.query;
-}
-
-static bool is_attention_after_mask(txd_point point)
-{
-    return point == TXD_POINT_ATTN_MASKED || point == TXD_POINT_ATTN_WEIGHTS ||
-           point == TXD_POINT_ATTN_HEADS;
-}
-
-static void say_cause(txd_finding *finding, const state *s)
-{
-    const txd_nonfinite *origin = &s->origin, *parameter = guilty_parameter(s);
-    bool is_empty = is_in_empty_row(s);
-    char value[32];
-
-    if (parameter)
-        txd_law_say(finding, ". Cause: the parameter %s holds %s", parameter->name,
-                    txd_law_number(value, parameter->value));
-    else if (is_empty && is_attention_after_mask(origin->point))
-        txd_law_say(finding,
-                    ". Cause: a fully masked row: this query may see %.0f keys, but "
-                    "every score that the softmax reads is -Inf",
-                    s->empty.seen);
-    else if (origin->point == TXD_POINT_ATTN_MASKED && origin->value == -INFINITY)
-        txd_law_say(finding, ". Cause: a key is masked that the claimed mask shows");
-    else if (isinf(origin->value))
-        txd_law_say(finding, ". Cause: overflow: everything before it is finite");
-    else
-        txd_law_say(finding,
-                    ". Cause: made here: everything before it is finite, so it "
-                    "is Inf - Inf, 0 x Inf or 0/0 inside this operation");
+    return is_same ? s->empty.seen : (double)NAN;
 }
 
 static txd_status add_parameters(txd_result *result, const state *s)
 {
-    for (size_t i = 0; i < s->parameter_count && i < PARAMETERS_KEPT; i++) {
-        txd_finding finding = finding_at(&s->parameters[i]);
+    for (size_t i = 0; i < txd_finite_params_kept(&s->params); i++) {
+        txd_finding finding = finding_at(&s->params.bad[i]);
 
         TXD_TRY(txd_result_add(result, &finding));
     }
     return TXD_OK;
 }
 
+static txd_status add_origin(txd_result *result, const state *s)
+{
+    txd_origin origin = s->told;
+    txd_finding finding;
+
+    if (!s->origin.name[0])
+        return TXD_OK;
+    origin.site = &s->origin;
+    origin.meeting = &s->meeting;
+    origin.params = &s->params;
+    origin.empty = empty_at_origin(s);
+    finding = finding_at(&s->origin);
+    txd_origin_say_operands(&finding, &origin);
+    txd_origin_say_cause(&finding, &origin);
+    if (strcmp(s->last.name, s->origin.name) == 0)
+        txd_law_say(&finding, ". It goes no further");
+    else
+        txd_law_say(&finding, ". It spreads as far as %s", s->last.name);
+    return txd_result_add(result, &finding);
+}
+
 static txd_status finish(void *self, txd_result *result)
 {
     const state *s = self;
-    txd_finding finding;
 
     result->evaluated = s->values;
     result->worst = s->worst;
     TXD_TRY(add_parameters(result, s));
-    if (s->origin.name[0]) {
-        finding = finding_at(&s->origin);
-        say_cause(&finding, s);
-        if (strcmp(s->last, s->origin.name) == 0)
-            txd_law_say(&finding, ". It goes no further");
-        else
-            txd_law_say(&finding, ". It spreads as far as %s", s->last);
-        TXD_TRY(txd_result_add(result, &finding));
-    }
+    TXD_TRY(add_origin(result, s));
     if (s->bad_sites > 1)
         snprintf(result->note, sizeof result->note,
                  "%" PRIu64 " of %" PRIu64 " sites are not finite; parameters and the "
@@ -216,24 +263,48 @@ static txd_status finish(void *self, txd_result *result)
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
 {
     state *s = calloc(1, sizeof *s);
+    txd_status status;
 
-    (void)context;
     if (!s)
         return txd_fail(TXD_ERR_MEMORY, "finite: no memory");
-    *tap = (txd_tap){.name = "finite", .self = s, .ask = ask, .merge = merge};
+    status = txd_finite_params_init(&s->params, context);
+    if (status != TXD_OK) {
+        free(s);
+        return status;
+    }
+    for (int p = 0; p < TXD_POINT_COUNT; p++)
+        txd_operands_needs(s->needs[p], context->claimed, (txd_point)p);
+    *tap = (txd_tap){.name = "finite",
+                     .self = s,
+                     .gradients = true,
+                     .ask = ask,
+                     .needs = needs,
+                     .slot_bytes = sizeof(txd_meeting),
+                     .reduce = reduce,
+                     .merge = merge};
     *out = s;
     return TXD_OK;
 }
 
+static void destroy(void *self)
+{
+    state *s = self;
+
+    txd_finite_params_finish(&s->params);
+    free(s);
+}
+
 const txd_check txd_check_finite = {
     .name = "finite",
-    .law = "every parameter and every value of the pass is finite",
+    .law = "every parameter, value and gradient of the pass is finite",
     .formula = "no NaN and no infinity, padded tokens and hidden cells left out; the "
                "origin is the first site in order of execution that breaks it",
     .causes =
-        "a parameter that holds NaN (a diverged training step, a bad file); a row "
-        "whose keys are all masked with -inf; overflow of q.k or of the MLP in "
-        "half precision; 0 x Inf where a masked key is multiplied after all",
+        "a parameter that holds NaN (a diverged training step, a bad file); a missing "
+        "1/sqrt(head_dim); a row whose keys are all masked with -inf; a mask that "
+        "multiplies by -inf; embeddings that are too large; overflow in half "
+        "precision, backward by the loss scale; 0/0 in a norm of a row of zeros; 0 x "
+        "Inf where a masked key is multiplied after all",
     .look_next = "the operands of the named site; the sites after it only inherit",
     .unit = "values",
     .faults = (const char *const[]){"nan_in_weights", NULL},
@@ -241,5 +312,5 @@ const txd_check txd_check_finite = {
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,
-    .destroy = free,
+    .destroy = destroy,
 };

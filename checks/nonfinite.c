@@ -5,6 +5,7 @@
  */
 #include "checks/finite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,19 +14,39 @@ void txd_nonfinite_read(txd_nonfinite *out, const txd_block *block)
     const txd_site *site = block->site;
     const double *stats = block->stats;
 
-    *out = (txd_nonfinite){.kind = site->kind,
-                           .point = site->point,
-                           .layer = site->layer,
-                           .step = site->step,
-                           .index = site->index,
-                           .count = stats[TXD_STAT_NONFINITE],
-                           .of = stats[TXD_STAT_COUNT],
-                           .value = stats[TXD_STAT_FIRST_VALUE],
-                           .rank = block->value.rank};
+    *out = (txd_nonfinite){
+        .kind = site->kind,
+        .point = site->point,
+        .layer = site->layer,
+        .step = site->step,
+        .index = site->index,
+        .count = stats[TXD_STAT_NONFINITE],
+        .of = stats[TXD_STAT_COUNT],
+        .value = stats[TXD_STAT_FIRST_VALUE],
+        .largest = fmax(fabs(stats[TXD_STAT_MIN]), fabs(stats[TXD_STAT_MAX])),
+        .rank = block->value.rank};
     if (stats[TXD_STAT_FIRST] >= 0 && stats[TXD_STAT_FIRST] < 0x1p53)
         out->flat = (size_t)stats[TXD_STAT_FIRST];
     snprintf(out->name, sizeof out->name, "%s", site->name);
     memcpy(out->dims, block->dims, sizeof out->dims);
+}
+
+/* The kinds of sites come in the order of a pass; a place counts among its kind. */
+bool txd_nonfinite_precedes(const txd_nonfinite *a, const txd_nonfinite *b)
+{
+    if (a->step != b->step)
+        return a->step < b->step;
+    return a->kind != b->kind ? a->kind < b->kind : a->index < b->index;
+}
+
+void txd_nonfinite_at(size_t at[TXD_MAX_RANK], const txd_nonfinite *site)
+{
+    size_t flat = site->flat;
+
+    for (int axis = site->rank - 1; axis >= 0; axis--) {
+        at[axis] = site->dims[axis] ? flat % site->dims[axis] : 0;
+        flat /= site->dims[axis] ? site->dims[axis] : 1;
+    }
 }
 
 static const char *axis_word(char axis)
@@ -56,7 +77,7 @@ void txd_nonfinite_where(char *text, size_t bytes, const txd_nonfinite *site)
     const char *axes;
 
     /* A recording keeps the statistics of parameters, not their shapes. */
-    if (site->kind == TXD_SITE_PARAMETER) {
+    if (txd_site_is_parameter(site->kind)) {
         snprintf(text, bytes, "element %zu (row by row)", flat);
         return;
     }
@@ -83,7 +104,7 @@ txd_law_place txd_nonfinite_place(const txd_nonfinite *site)
     const char *axes;
 
     place.step = site->step;
-    if (site->kind != TXD_SITE_VALUE)
+    if (txd_site_is_parameter(site->kind))
         return place;
     axes = txd_point_get(site->point)->axes;
     for (int axis = (int)strlen(axes) - 1; axis >= 0; axis--) {

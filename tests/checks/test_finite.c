@@ -65,7 +65,7 @@ START_TEST(the_origin_is_named_in_the_first_the_middle_and_the_last_layer)
         ck_assert_int_eq(r->findings[0].query, 5);
         ck_assert_ptr_nonnull(
             strstr(r->findings[0].message, "NaN at token 5, element 3"));
-        ck_assert_ptr_nonnull(strstr(r->findings[0].message, "made here"));
+        ck_assert_ptr_nonnull(strstr(r->findings[0].message, "No cause is certain"));
         ck_assert_ptr_nonnull(
             strstr(r->findings[0].message, "spreads as far as layers.2.resid.post"));
         driver_finish(&d);
@@ -73,7 +73,7 @@ START_TEST(the_origin_is_named_in_the_first_the_middle_and_the_last_layer)
 }
 END_TEST
 
-START_TEST(an_infinity_after_finite_values_is_an_overflow)
+START_TEST(an_infinity_amid_small_values_is_not_taken_for_an_overflow)
 {
     driver d;
     const txd_result *r;
@@ -82,7 +82,30 @@ START_TEST(an_infinity_after_finite_values_is_an_overflow)
     r = run(&d, 1, TXD_POINT_ATTN_Q, 0, -INFINITY);
     ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
     ck_assert_str_eq(r->findings[0].site, "layers.1.attn.q");
-    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "overflow"));
+    ck_assert_ptr_null(strstr(r->findings[0].message, "overflow"));
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "No cause is certain"));
+    driver_finish(&d);
+}
+END_TEST
+
+START_TEST(an_infinity_amid_values_near_the_end_of_the_format_is_an_overflow)
+{
+    double *data;
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    txd_pass_set_format(&d.pass, TXD_F16);
+    d.pass.dtype = TXD_F64;
+    driver_start(&d, "finite");
+    data = driver_random(&d, TXD_POINT_ATTN_Q, 3);
+    data[3] = -60000;
+    data[4] = INFINITY;
+    driver_offer(&d, TXD_POINT_ATTN_Q, 1, data);
+    r = driver_result(&d);
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message,
+                                 "overflow of float16 (up to 65504): finite "
+                                 "values here reach 6e+04"));
     driver_finish(&d);
 }
 END_TEST
@@ -191,7 +214,8 @@ END_TEST
 
 TEST_MAIN(finite_values_pass_and_are_counted,
           the_origin_is_named_in_the_first_the_middle_and_the_last_layer,
-          an_infinity_after_finite_values_is_an_overflow,
+          an_infinity_amid_small_values_is_not_taken_for_an_overflow,
+          an_infinity_amid_values_near_the_end_of_the_format_is_an_overflow,
           a_parameter_that_is_not_finite_is_named_as_the_cause,
           of_several_such_parameters_that_of_the_same_layer_is_the_cause,
           a_parameter_alone_that_is_not_finite_fails,

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Causes inside the attention: a score beyond the format, by its scale or in another
+ * format; a row of -Inf; a mask that multiplies by -Inf; a softmax without its largest
+ * score.
+ */
+#include "checks/finite.h"
+
+#include <math.h>
+
+/* The largest float16, and what exp can take in float16 and float32. */
+#define FLOAT16_LARGEST 65504.0
+#define EXP_LARGEST_F16 11.09
+#define EXP_LARGEST_F32 88.73
+#define EXP_LARGEST_F64 709.79
+/* A scale is measured on one rounded score. */
+#define SCALE_TOLERANCE 0.02
+
+static const txd_layer_config *layer_of(const txd_origin *o)
+{
+    return &o->params->claimed->layers[o->site->layer];
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= SCALE_TOLERANCE * fabs(b);
+}
+
+static void say_measured_scale(txd_finding *finding, const txd_origin *o)
+{
+    char text[32];
+
+    if (isfinite(o->meeting->scale))
+        txd_law_say(finding, "; finite scores are %s x q.k",
+                    txd_law_number(text, o->meeting->scale));
+}
+
+/* The score as claimed fits into the format. */
+static bool say_scale(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    double claimed = layer_of(o)->score_scale, applied = m->scale;
+    char format[64], product[32], scale[32], score[32];
+
+    if (!isfinite(applied) && fabs(m->product) > o->largest)
+        applied = 1;
+    if (!(fabs(applied * m->product) > o->largest) || is_near(applied, claimed))
+        return false;
+    txd_law_say(
+        finding,
+        ". Cause: the scale is %s: q.k is %s; times the claimed %s it is %s and "
+        "fits, times %s it overflows %s",
+        is_near(applied, 1) ? "missing" : "not the claimed one",
+        txd_law_number(product, m->product), txd_law_number(scale, claimed),
+        txd_law_number(score, claimed * m->product),
+        is_near(applied, 1) ? "1" : "what is applied", txd_origin_format(format, o));
+    say_measured_scale(finding, o);
+    return true;
+}
+
+static bool say_score(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    double claimed = m->product * layer_of(o)->score_scale;
+    char format[64], product[32], scale[32], score[32];
+
+    if (!isinf(o->site->value) || !isfinite(m->product))
+        return false;
+    txd_law_number(product, m->product);
+    txd_law_number(scale, layer_of(o)->score_scale);
+    txd_law_number(score, claimed);
+    if (fabs(claimed) > o->largest) {
+        txd_law_say(finding,
+                    ". Cause: overflow of %s, although scaled: q.k is %s, times %s it "
+                    "is %s: queries and keys are too long",
+                    txd_origin_format(format, o), product, scale, score);
+        return true;
+    }
+    if (say_scale(finding, o))
+        return true;
+    if (!(fabs(claimed) > FLOAT16_LARGEST) || o->site->largest > FLOAT16_LARGEST)
+        return false;
+    txd_law_say(finding,
+                ". Cause: overflow of float16 (up to 65504), in which these scores are "
+                "stored: %s q.k is %s, and no finite score is beyond 65504",
+                scale, score);
+    return true;
+}
+
+static bool say_shut(txd_finding *finding, double shown)
+{
+    if (shown > 0)
+        txd_law_say(finding,
+                    ". Cause: a fully masked row: this query may see %.0f keys, but "
+                    "every score that the softmax reads is -Inf, and -Inf - (-Inf) is "
+                    "NaN",
+                    shown);
+    else
+        txd_law_say(finding, ". Cause: a fully masked row: no key is visible to this "
+                             "query, and mask.masked_row is \"nan\"");
+    return true;
+}
+
+static bool say_masked(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+
+    if (o->site->value == -INFINITY) {
+        txd_law_say(finding, ". Cause: a key is masked that the claimed mask shows");
+        return true;
+    }
+    if (!isnan(o->site->value) || m->shown < 2 || m->undefined != m->shown ||
+        !isinf(layer_of(o)->fill))
+        return false;
+    txd_law_say(finding,
+                ". Cause: -Inf is not handled: all %zu visible scores of this row are "
+                "NaN, as where a mask is multiplied by its fill: 0 x -Inf",
+                m->shown);
+    return true;
+}
+
+static double exp_limit(const txd_origin *o)
+{
+    if (o->format == TXD_F64)
+        return EXP_LARGEST_F64;
+    return o->format == TXD_F16 && layer_of(o)->softmax == TXD_SOFTMAX_SAME
+               ? EXP_LARGEST_F16
+               : EXP_LARGEST_F32;
+}
+
+static bool say_softmax(txd_finding *finding, const txd_origin *o)
+{
+    char highest[32], limit[32];
+
+    if (!(o->meeting->highest > exp_limit(o)) || isinf(o->meeting->highest))
+        return false;
+    txd_law_say(finding,
+                ". Cause: the softmax does not subtract the largest score, %s: exp "
+                "overflows above %s",
+                txd_law_number(highest, o->meeting->highest),
+                txd_law_number(limit, exp_limit(o)));
+    return true;
+}
+
+bool txd_origin_say_attention(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    txd_point own = txd_point_in_self(o->site->point);
+
+    if (own == TXD_POINT_ATTN_SCORES)
+        return say_score(finding, o);
+    if (own != TXD_POINT_ATTN_MASKED && own != TXD_POINT_ATTN_WEIGHTS &&
+        own != TXD_POINT_ATTN_HEADS)
+        return false;
+    if (m->shown > 0 && m->shut == m->shown)
+        return say_shut(finding, (double)m->shown);
+    if (!isnan(o->empty))
+        return say_shut(finding, o->empty);
+    if (own == TXD_POINT_ATTN_MASKED)
+        return say_masked(finding, o);
+    return own == TXD_POINT_ATTN_WEIGHTS && say_softmax(finding, o);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Why a value is not finite, as far as what is at hand proves it. What is made of
+ * finite operands by the claimed operation is bounded; beyond what the format can store
+ * it overflows, below it somebody else made the infinity. Where nothing is proved, the
+ * finding says so.
+ */
+#include "checks/finite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Embeddings are drawn with a standard deviation of 1 at most (PyTorch's nn.Embedding;
+ * GPT-2 has 0.02); ten times that, or what was promised, is no matter of taste. */
+#define EMBEDDING_USUAL 1.0
+#define EMBEDDING_FACTOR 10.0
+/* A sum of products overflows amid others that nearly do. */
+#define NEAR_LARGEST (1.0 / 1024)
+
+const char *txd_origin_format(char text[64], const txd_origin *origin)
+{
+    char largest[32];
+
+    if (origin->largest < 1e6)
+        snprintf(largest, sizeof largest, "%.0f", origin->largest);
+    else
+        txd_law_number(largest, origin->largest);
+    snprintf(text, 64, "%s (up to %s)", txd_dtype_name(origin->format), largest);
+    return text;
+}
+
+/* ---- what it was made from ---- */
+
+static void say_operand(txd_finding *finding, const txd_operand *operand,
+                        const txd_operand_part *part)
+{
+    const char *name = txd_point_get(operand->point)->name;
+    char value[32];
+
+    txd_law_say(finding, "%s%s%s %s", name,
+                operand->is_gradient ? TXD_GRADIENT_SUFFIX : "",
+                part->count > 1 ? " up to" : "", txd_law_number(value, part->value));
+}
+
+void txd_origin_say_operands(txd_finding *finding, const txd_origin *origin)
+{
+    const txd_meeting *m = origin->meeting;
+    const char *before = ". Made from ";
+
+    for (size_t i = 0; i < m->operand_count; i++) {
+        if (m->parts[i].count == 0)
+            continue;
+        if (txd_site_is_gradient(origin->site->kind) && !m->operands[i].is_gradient)
+            txd_law_say(finding, ". Forward: ");
+        else
+            txd_law_say(finding, "%s", before);
+        say_operand(finding, &m->operands[i], &m->parts[i]);
+        before = ", ";
+    }
+}
+
+/* ---- what the operation can make of them ---- */
+
+static bool is_of_norm(txd_point point)
+{
+    return point == TXD_POINT_NORM1_OUT || point == TXD_POINT_NORM_CROSS_OUT ||
+           point == TXD_POINT_NORM2_OUT || point == TXD_POINT_FINAL_NORM;
+}
+
+static double bound_of_parameters(const txd_origin *o, double size)
+{
+    const txd_nonfinite *site = o->site;
+
+    return size * txd_finite_params_largest(o->params, site->point, site->layer, 0) +
+           txd_finite_params_largest(o->params, site->point, site->layer, 1);
+}
+
+static double bound_of_score(const txd_origin *o)
+{
+    return fabs(o->meeting->product *
+                o->params->claimed->layers[o->site->layer].score_scale);
+}
+
+/* Of those whose operands are single elements: what it is. Weights sum to 1, a
+ * rotation mixes two lanes. */
+static double bound_of_elements(const txd_origin *o)
+{
+    const txd_operand_part *part = o->meeting->parts;
+    double a = part[0].value, b = part[1].value;
+
+    switch (txd_point_in_self(o->site->point)) {
+    case TXD_POINT_ATTN_Q:
+    case TXD_POINT_ATTN_K:
+        return 2 * fabs(a);
+    case TXD_POINT_ATTN_SCORES:
+        return bound_of_score(o);
+    case TXD_POINT_ATTN_WEIGHTS:
+        return 1;
+    case TXD_POINT_ATTN_HEADS:
+        return fabs(b);
+    case TXD_POINT_ATTN_BRANCH:
+    case TXD_POINT_MLP_BRANCH:
+        return fabs(a * o->params->claimed->layers[o->site->layer].residual_scale);
+    case TXD_POINT_MLP_ACT:
+        return o->meeting->operand_count == 2 ? fabs(a * b) : fabs(a);
+    case TXD_POINT_LOGITS:
+    case TXD_POINT_LOSS_TOKEN:
+        return (double)NAN;
+    default:
+        return o->meeting->operand_count == 2 ? fabs(a + b) : fabs(a);
+    }
+}
+
+static double bound_of(const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    double weight =
+        txd_finite_params_largest(o->params, o->site->point, o->site->layer, 0);
+
+    if (txd_site_is_gradient(o->site->kind))
+        return (double)NAN;
+    if (is_of_norm(o->site->point))
+        return bound_of_parameters(o, sqrt((double)o->params->claimed->d_model));
+    if (o->site->point == TXD_POINT_EMBED_TOK || o->site->point == TXD_POINT_EMBED_POS)
+        return weight;
+    if (m->operand_count == 0)
+        return (double)NAN;
+    if (weight != 0)
+        return bound_of_parameters(o,
+                                   (double)m->parts[0].count * fabs(m->parts[0].value));
+    return bound_of_elements(o);
+}
+
+/* True where the bound is what the operation makes, not only no less. */
+static bool is_exact(const txd_origin *o)
+{
+    txd_point own = txd_point_in_self(o->site->point);
+
+    return txd_finite_params_largest(o->params, o->site->point, o->site->layer, 0) ==
+               0 &&
+           own != TXD_POINT_ATTN_Q && own != TXD_POINT_ATTN_K &&
+           own != TXD_POINT_ATTN_HEADS;
+}
+
+/* ---- causes ---- */
+
+static void say_embedding(txd_finding *finding, const txd_origin *o)
+{
+    const txd_finite_params *p = o->params;
+    char size[32], usual[32];
+    bool is_broken = p->promised > 0 && p->tokens > EMBEDDING_FACTOR * p->promised;
+    double should = is_broken ? p->promised : EMBEDDING_USUAL;
+
+    if (!(p->tokens > EMBEDDING_FACTOR * should))
+        return;
+    txd_law_say(finding,
+                "; embeddings too large: embed.tok.weight has a root mean square of "
+                "%s, %s %s",
+                txd_law_number(size, p->tokens),
+                is_broken ? "weights.init says" : "usual is at most",
+                txd_law_number(usual, should));
+}
+
+/* True where what a layer reads is as large as the embeddings. */
+static bool is_near_embedding(const txd_origin *o)
+{
+    txd_point own = o->site->point;
+
+    return o->site->layer <= 0 || own == TXD_POINT_RESID_PRE ||
+           own == TXD_POINT_RESID_MID || own == TXD_POINT_RESID_CROSS ||
+           own == TXD_POINT_RESID_POST;
+}
+
+static bool say_parameter(txd_finding *finding, const txd_origin *o)
+{
+    bool is_operand;
+    const txd_nonfinite *parameter =
+        txd_finite_params_guilty(&is_operand, o->params, o->site);
+    char value[32];
+
+    if (!parameter || txd_site_is_gradient(o->site->kind))
+        return false;
+    txd_law_say(finding, ". Cause: the parameter %s holds %s%s", parameter->name,
+                txd_law_number(value, parameter->value),
+                is_operand ? ", and is read here" : "");
+    return true;
+}
+
+bool txd_origin_say_stranger(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+
+    for (size_t i = 0; i < m->operand_count; i++) {
+        txd_point point = m->operands[i].point;
+
+        if (m->parts[i].nonfinite == 0 || txd_point_get(point)->place == TXD_PLACE_TILE)
+            continue;
+        txd_law_say(finding,
+                    ". Cause: %s%s holds %s only where nothing is judged (padding, "
+                    "hidden keys): it should not enter here, and 0 x Inf is NaN",
+                    txd_point_get(point)->name,
+                    m->operands[i].is_gradient ? TXD_GRADIENT_SUFFIX : "",
+                    isnan(m->parts[i].value) ? "NaN" : "Inf");
+        return true;
+    }
+    return false;
+}
+
+static bool say_norm(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    const txd_config *claimed = o->params->claimed;
+    bool is_late = o->site->layer < 0;
+    double eps =
+        claimed->layers[is_late ? claimed->n_layers - 1 : (size_t)o->site->layer]
+            .norm_eps;
+    char text[32];
+
+    if (!is_of_norm(o->site->point) || m->variance != 0)
+        return false;
+    txd_law_say(finding,
+                ". Cause: 0/0: the row of %s is %s, so that the norm divides by "
+                "sqrt(eps) alone, and eps, %s as claimed, is lost",
+                txd_point_get(m->stream)->name,
+                claimed->norm == TXD_NORM_LAYER ? "constant" : "zero",
+                txd_law_number(text, eps));
+    return true;
+}
+
+static bool say_overflow(txd_finding *finding, const txd_origin *o)
+{
+    double bound = bound_of(o);
+    char format[64], text[32];
+    bool is_close = o->site->largest >= o->largest * NEAR_LARGEST;
+    bool is_sure = o->meeting->is_set && is_exact(o) && bound > o->largest;
+
+    if (!isinf(o->site->value) || (!is_sure && bound <= o->largest) ||
+        (!is_sure && !is_close))
+        return false;
+    txd_law_say(finding, ". Cause: overflow of %s", txd_origin_format(format, o));
+    if (is_sure)
+        txd_law_say(finding, ": it is %s", txd_law_number(text, bound));
+    else
+        txd_law_say(finding, ": finite values here reach %s",
+                    txd_law_number(text, o->site->largest));
+    if (is_near_embedding(o))
+        say_embedding(finding, o);
+    return true;
+}
+
+static bool say_table(txd_finding *finding, const txd_origin *o)
+{
+    double bound = bound_of(o);
+    char format[64], text[32];
+
+    if (o->site->point != TXD_POINT_EMBED_TOK && o->site->point != TXD_POINT_EMBED_POS)
+        return false;
+    if (!isinf(o->site->value) || !(bound > o->largest))
+        return false;
+    txd_law_say(finding, ". Cause: overflow of %s: the table holds up to %s",
+                txd_origin_format(format, o), txd_law_number(text, bound));
+    if (o->site->point == TXD_POINT_EMBED_TOK)
+        say_embedding(finding, o);
+    return true;
+}
+
+static void say_nothing(txd_finding *finding, const txd_origin *o)
+{
+    double bound = o->meeting->is_set ? bound_of(o) : (double)NAN;
+    char text[32];
+
+    txd_law_say(finding, ". No cause is certain: everything before it is finite");
+    if (isfinite(bound) && bound <= o->largest)
+        txd_law_say(finding, ", and as claimed this operation makes %s%s of it",
+                    is_exact(o) ? "" : "at most ", txd_law_number(text, bound));
+}
+
+void txd_origin_say_cause(txd_finding *finding, const txd_origin *origin)
+{
+    if (say_parameter(finding, origin))
+        return;
+    if (txd_site_is_gradient(origin->site->kind)) {
+        txd_origin_say_gradient(finding, origin);
+        return;
+    }
+    if (txd_origin_say_stranger(finding, origin) ||
+        txd_origin_say_attention(finding, origin) || say_norm(finding, origin) ||
+        say_table(finding, origin) || say_overflow(finding, origin))
+        return;
+    say_nothing(finding, origin);
+}

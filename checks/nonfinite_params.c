@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the law `finite` keeps of the parameters: which are not finite themselves, how
+ * large the others are, and which of them an operation reads.
+ */
+#include "checks/finite.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which parameters make a point: weight and bias; of a fused projection these. */
+static const struct reader {
+    txd_point point;
+    txd_param_id weight, bias, fused, fused_bias;
+} readers[] = {
+    {TXD_POINT_EMBED_TOK, TXD_PARAM_EMBED_TOK, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_EMBED_POS, TXD_PARAM_EMBED_POS, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_NORM1_OUT, TXD_PARAM_NORM1_WEIGHT, TXD_PARAM_NORM1_BIAS, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_ATTN_Q_PROJ, TXD_PARAM_Q_WEIGHT, TXD_PARAM_Q_BIAS, TXD_PARAM_QKV_WEIGHT,
+     TXD_PARAM_QKV_BIAS},
+    {TXD_POINT_ATTN_K_PROJ, TXD_PARAM_K_WEIGHT, TXD_PARAM_K_BIAS, TXD_PARAM_QKV_WEIGHT,
+     TXD_PARAM_QKV_BIAS},
+    {TXD_POINT_ATTN_V, TXD_PARAM_V_WEIGHT, TXD_PARAM_V_BIAS, TXD_PARAM_QKV_WEIGHT,
+     TXD_PARAM_QKV_BIAS},
+    {TXD_POINT_ATTN_OUT, TXD_PARAM_O_WEIGHT, TXD_PARAM_O_BIAS, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_NORM_CROSS_OUT, TXD_PARAM_NORM_CROSS_WEIGHT, TXD_PARAM_NORM_CROSS_BIAS,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_CROSS_Q_PROJ, TXD_PARAM_CROSS_Q_WEIGHT, TXD_PARAM_CROSS_Q_BIAS,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_CROSS_K_PROJ, TXD_PARAM_CROSS_K_WEIGHT, TXD_PARAM_CROSS_K_BIAS,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_CROSS_V, TXD_PARAM_CROSS_V_WEIGHT, TXD_PARAM_CROSS_V_BIAS,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_CROSS_OUT, TXD_PARAM_CROSS_O_WEIGHT, TXD_PARAM_CROSS_O_BIAS,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_NORM2_OUT, TXD_PARAM_NORM2_WEIGHT, TXD_PARAM_NORM2_BIAS, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_MLP_GATE, TXD_PARAM_GATE_WEIGHT, TXD_PARAM_GATE_BIAS, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_MLP_UP, TXD_PARAM_UP_WEIGHT, TXD_PARAM_UP_BIAS, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_MLP_OUT, TXD_PARAM_DOWN_WEIGHT, TXD_PARAM_DOWN_BIAS, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_FINAL_NORM, TXD_PARAM_FINAL_WEIGHT, TXD_PARAM_FINAL_BIAS,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_LOGITS, TXD_PARAM_HEAD_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_EMBED_TOK,
+     TXD_PARAM_COUNT},
+};
+
+enum { READERS = sizeof readers / sizeof *readers };
+
+static double *slot(const txd_finite_params *p, txd_param_id id, int layer)
+{
+    return &p->largest[(size_t)(layer + 1) * TXD_PARAM_COUNT + id];
+}
+
+/* What the rules of `weights` promise of the token table, if it was drawn by them. */
+static txd_status expect_tokens(txd_finite_params *p, const txd_check_context *context)
+{
+    size_t count = (p->claimed->n_layers + 1) * TXD_PARAM_COUNT;
+    txd_params_draw *draws;
+    txd_status status;
+
+    if (!context->is_drawn || !txd_param_exists(p->claimed, TXD_PARAM_EMBED_TOK))
+        return TXD_OK;
+    draws = calloc(count, sizeof *draws);
+    if (!draws)
+        return txd_fail(TXD_ERR_MEMORY, "finite: no memory");
+    status = txd_params_expect(draws, p->claimed, context->weights);
+    if (status == TXD_OK)
+        p->promised =
+            hypot(draws[TXD_PARAM_EMBED_TOK].mean, draws[TXD_PARAM_EMBED_TOK].std);
+    free(draws);
+    return status;
+}
+
+txd_status txd_finite_params_init(txd_finite_params *p,
+                                  const txd_check_context *context)
+{
+    size_t count = (context->claimed->n_layers + 1) * TXD_PARAM_COUNT;
+    txd_status status;
+
+    *p = (txd_finite_params){
+        .claimed = context->claimed, .tokens = (double)NAN, .promised = (double)NAN};
+    p->largest = calloc(count, sizeof *p->largest);
+    if (!p->largest)
+        return txd_fail(TXD_ERR_MEMORY, "finite: no memory");
+    for (size_t i = 0; i < count; i++)
+        p->largest[i] = (double)NAN;
+    status = expect_tokens(p, context);
+    if (status != TXD_OK)
+        txd_finite_params_finish(p);
+    return status;
+}
+
+void txd_finite_params_finish(txd_finite_params *p)
+{
+    free(p->largest);
+    p->largest = NULL;
+}
+
+/* TXD_PARAM_COUNT for those of an encoder. */
+static txd_param_id id_of(const char *site, int layer)
+{
+    char name[96];
+
+    for (int id = 0; id < TXD_PARAM_COUNT; id++)
+        if (txd_param_per_layer((txd_param_id)id) == (layer >= 0) &&
+            strcmp(site, txd_param_name(name, sizeof name, (txd_param_id)id, layer)) ==
+                0)
+            return (txd_param_id)id;
+    return TXD_PARAM_COUNT;
+}
+
+void txd_finite_params_add(txd_finite_params *p, const txd_block *block)
+{
+    txd_nonfinite site;
+    txd_param_id id;
+
+    txd_nonfinite_read(&site, block);
+    id = id_of(site.name, site.layer);
+    if (id != TXD_PARAM_COUNT && (size_t)(site.layer + 1) <= p->claimed->n_layers)
+        *slot(p, id, site.layer) = site.largest;
+    if (id == TXD_PARAM_EMBED_TOK)
+        p->tokens = block->stats[TXD_STAT_RMS];
+    if (site.count == 0)
+        return;
+    if (p->bad_count < TXD_BAD_PARAMETERS_KEPT)
+        p->bad[p->bad_count] = site;
+    p->bad_count++;
+}
+
+size_t txd_finite_params_kept(const txd_finite_params *p)
+{
+    return p->bad_count < TXD_BAD_PARAMETERS_KEPT ? p->bad_count
+                                                  : TXD_BAD_PARAMETERS_KEPT;
+}
+
+static const struct reader *reader_of(txd_point point)
+{
+    for (size_t i = 0; i < READERS; i++)
+        if (readers[i].point == point)
+            return &readers[i];
+    return NULL;
+}
+
+static bool reads(const txd_config *claimed, txd_point point, txd_param_id id)
+{
+    const struct reader *r = reader_of(point);
+
+    return r && id != TXD_PARAM_COUNT && txd_param_exists(claimed, id) &&
+           (id == r->weight || id == r->bias || id == r->fused || id == r->fused_bias);
+}
+
+/* Points of no layer come before all layers, or after. */
+static int stage_of(const txd_finite_params *p, txd_point point, int layer)
+{
+    if (layer >= 0)
+        return layer;
+    return point < TXD_POINT_RESID_PRE ? -1 : (int)p->claimed->n_layers;
+}
+
+/* By the order of points within a layer, which is that of pre-norm blocks: good enough
+ * for a parameter that the operation at hand does not read. */
+static bool is_read_before(const txd_finite_params *p, const txd_nonfinite *parameter,
+                           txd_param_id id, const txd_nonfinite *site)
+{
+    int stage = stage_of(p, site->point, site->layer);
+
+    if (id == TXD_PARAM_COUNT)
+        return true; /* an encoder's: before everything */
+    for (size_t i = 0; i < READERS; i++) {
+        int own = stage_of(p, readers[i].point, parameter->layer);
+
+        if (reads(p->claimed, readers[i].point, id) &&
+            (own < stage || (own == stage && readers[i].point <= site->point)))
+            return true;
+    }
+    return false;
+}
+
+const txd_nonfinite *txd_finite_params_guilty(bool *is_operand,
+                                              const txd_finite_params *p,
+                                              const txd_nonfinite *site)
+{
+    const txd_nonfinite *before = NULL;
+
+    *is_operand = false;
+    for (size_t i = 0; i < txd_finite_params_kept(p); i++) {
+        const txd_nonfinite *parameter = &p->bad[i];
+        txd_param_id id = id_of(parameter->name, parameter->layer);
+
+        if (site->layer == parameter->layer && reads(p->claimed, site->point, id)) {
+            *is_operand = true;
+            return parameter;
+        }
+        if (is_read_before(p, parameter, id, site))
+            before = parameter;
+    }
+    return before;
+}
+
+double txd_finite_params_largest(const txd_finite_params *p, txd_point point, int layer,
+                                 int which)
+{
+    const struct reader *r = reader_of(point);
+    txd_param_id id, fused;
+
+    if (!r)
+        return 0;
+    id = which ? r->bias : r->weight;
+    fused = which ? r->fused_bias : r->fused;
+    if (id == TXD_PARAM_COUNT || !txd_param_exists(p->claimed, id))
+        id = fused;
+    if (id == TXD_PARAM_COUNT || !txd_param_exists(p->claimed, id))
+        return 0;
+    return *slot(p, id, txd_param_per_layer(id) ? layer : -1);
+}
