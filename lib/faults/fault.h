@@ -79,8 +79,9 @@ bool txd_sight_everything(const txd_mask_view *mask, size_t query, size_t key,
 /* Idle for faults of hidden keys. */
 const char *txd_fault_idle_unmasked(const txd_fault_scene *scene,
                                     const txd_fault_use *use);
-/* True if a real query among those that `use` selects sees more than one key. */
-bool txd_fault_sees_several(const txd_fault_scene *scene, const txd_fault_use *use);
+/* True if a real query among those that `use` selects sees so many keys or more. */
+bool txd_fault_sees_keys(const txd_fault_scene *scene, const txd_fault_use *use,
+                         size_t least);
 
 /* ---- ways to act ---- */
 

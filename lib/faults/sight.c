@@ -105,16 +105,17 @@ const char *txd_fault_idle_unmasked(const txd_fault_scene *scene,
                : "no real query has a hidden key";
 }
 
-static bool row_sees_several(const txd_mask_view *mask, size_t query, size_t keys)
+static bool row_sees(const txd_mask_view *mask, size_t query, size_t keys, size_t least)
 {
     size_t seen = 0;
 
-    for (size_t k = 0; k < keys && seen < 2; k++)
+    for (size_t k = 0; k < keys && seen < least; k++)
         seen += txd_mask_hides(mask, query, k) == TXD_SEEN;
-    return seen >= 2;
+    return seen >= least;
 }
 
-bool txd_fault_sees_several(const txd_fault_scene *scene, const txd_fault_use *use)
+bool txd_fault_sees_keys(const txd_fault_scene *scene, const txd_fault_use *use,
+                         size_t least)
 {
     const txd_inputs *inputs = scene->inputs;
     size_t keys = inputs->length;
@@ -125,7 +126,7 @@ bool txd_fault_sees_several(const txd_fault_scene *scene, const txd_fault_use *u
 
             for (size_t q = 0; txd_range_has(&use->batch, b) && q < keys; q++)
                 if (mask.key_valid[q] && txd_range_has(&use->queries, q) &&
-                    row_sees_several(&mask, q, keys))
+                    row_sees(&mask, q, keys, least))
                     return true;
         }
     return false;

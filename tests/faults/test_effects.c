@@ -249,77 +249,6 @@ START_TEST(a_large_init_multiplies_the_four_matrices_of_attention)
 }
 END_TEST
 
-static bool has_bits(double value, double unit)
-{
-    int exponent;
-    double mantissa = frexp(value, &exponent);
-
-    return !isfinite(value) || rint(mantissa * unit) == mantissa * unit;
-}
-
-START_TEST(bfloat16_shows_in_digits_and_in_sums)
-{
-    const double *weights;
-    double worst = 0;
-    planted p;
-
-    planted_run(&p, PLANTED_MODEL(""), "{ name = \"softmax_bf16\"; }");
-    weights = planted_site(&p.faulty, "layers.0.attn.weights")->values;
-    for (size_t row = 0; row < (size_t)B * H * T; row++) {
-        double sum = 0;
-
-        for (size_t k = 0; k < T; k++) {
-            ck_assert(has_bits(weights[row * T + k], 0x1p8));
-            sum += weights[row * T + k];
-        }
-        worst = fmax(worst, fabs(sum - 1));
-    }
-    ck_assert_double_gt(worst, 1e-3);
-    ck_assert_double_lt(worst, 3e-2);
-    planted_finish(&p);
-}
-END_TEST
-
-/* 300 keys of the same score: 256 + 1 is 256 in 8 bits. */
-START_TEST(a_sum_in_bfloat16_stands_still_at_256)
-{
-    observed o = {0};
-    const double *last;
-
-    must(observe_cfg(
-        &o,
-        "model : { preset = \"mini\"; vocab = 17; d_model = 8; n_heads = 2; "
-        "n_layers = 1; max_seq_len = 300; }; weights : { init = ( { "
-        "params = \"*\"; scheme = \"constant\"; value = 0.0; } ); };",
-        "ref64"));
-    must(observe_random(&o, 1, 300));
-    must(observe_faults(&o, "faults = ( { name = \"softmax_bf16\"; } );"));
-    must(observe_pass(&o));
-    last = planted_site(&o, "layers.0.attn.weights")->values + (size_t)299 * 300;
-    ck_assert_double_eq(last[0], 1.0 / 256);
-    ck_assert_double_eq(last[299], 1.0 / 256);
-    observe_finish(&o);
-}
-END_TEST
-
-START_TEST(float16_scores_have_11_bits_and_end_at_65504)
-{
-    const double *scores;
-    planted p;
-
-    planted_run(&p, PLANTED_MODEL(""), "{ name = \"fp16_scores\"; }");
-    scores = planted_site(&p.faulty, "layers.0.attn.scores")->values;
-    for (size_t i = 0; i < (size_t)B * H * T * T; i++)
-        ck_assert(fabs(scores[i]) < 0x1p-14 || has_bits(scores[i], 0x1p11));
-    planted_finish(&p);
-    planted_run(&p, PLANTED_MODEL("score_scale = 1e9;"), "{ name = \"fp16_scores\"; }");
-    scores = planted_site(&p.faulty, "layers.0.attn.scores")->values;
-    ck_assert(isinf(scores[0]));
-    ck_assert(isfinite(planted_site(&p.healthy, "layers.0.attn.scores")->values[0]));
-    planted_finish(&p);
-}
-END_TEST
-
 START_TEST(causal_cross_attention_sees_as_many_rows_as_tokens)
 {
     const double *weights;
@@ -368,7 +297,5 @@ TEST_MAIN(faults_of_the_configuration_are_models_of_that_configuration,
           one_projection_gives_keys_and_values_the_queries_of_their_group,
           identical_heads_draw_one_picture_with_values_of_their_own,
           a_large_init_multiplies_the_four_matrices_of_attention,
-          bfloat16_shows_in_digits_and_in_sums, a_sum_in_bfloat16_stands_still_at_256,
-          float16_scores_have_11_bits_and_end_at_65504,
           causal_cross_attention_sees_as_many_rows_as_tokens,
           the_loss_compares_with_the_token_after_next)

@@ -76,7 +76,8 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
     return txd_plan_replace(plan, use, &mine);
 }
 
-/* True if the claimed softmax of every selected layer does the same. */
+/* True if every selected layer rounds the steps anyway; only the sum, which a backend
+ * rounds once at its end, is then another. */
 static bool is_claimed(const txd_fault_scene *scene, const txd_fault_use *use)
 {
     if (scene->backend == NULL || scene->backend->format != TXD_BF16)
@@ -90,9 +91,10 @@ static bool is_claimed(const txd_fault_scene *scene, const txd_fault_use *use)
 
 static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    if (is_claimed(scene, use))
-        return "this backend does so (precision.softmax = \"same\")";
-    return txd_fault_sees_several(scene, use) ? NULL
+    if (is_claimed(scene, use) && !txd_fault_sees_keys(scene, use, 3))
+        return "this backend rounds the steps (precision.softmax = \"same\"), and no "
+               "real query sees three keys, whose sum would have steps";
+    return txd_fault_sees_keys(scene, use, 2) ? NULL
                                               : "no real query sees more than one key, "
                                                 "whose weight is 1 in any format";
 }

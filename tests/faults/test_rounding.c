@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Faults of precision: the digits that they leave, and where they differ from a backend
+ * of that format.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "planted.h"
+#include "suite.h"
+
+enum { B = PLANTED_BATCH, T = PLANTED_LENGTH, H = 4 };
+
+static void must(txd_status status)
+{
+    ck_assert_msg(status == TXD_OK, "%s", txd_message());
+}
+
+static bool has_bits(double value, double unit)
+{
+    int exponent;
+    double mantissa = frexp(value, &exponent);
+
+    return !isfinite(value) || rint(mantissa * unit) == mantissa * unit;
+}
+
+START_TEST(bfloat16_shows_in_digits_and_in_sums)
+{
+    const double *weights;
+    double worst = 0;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"softmax_bf16\"; }");
+    weights = planted_site(&p.faulty, "layers.0.attn.weights")->values;
+    for (size_t row = 0; row < (size_t)B * H * T; row++) {
+        double sum = 0;
+
+        for (size_t k = 0; k < T; k++) {
+            ck_assert(has_bits(weights[row * T + k], 0x1p8));
+            sum += weights[row * T + k];
+        }
+        worst = fmax(worst, fabs(sum - 1));
+    }
+    ck_assert_double_gt(worst, 1e-3);
+    ck_assert_double_lt(worst, 3e-2);
+    planted_finish(&p);
+}
+END_TEST
+
+/* Rows of two keys have sums without steps: the backend that rounds them, too, gives
+ * the same bits (the scores are those of bfloat16 in both). */
+START_TEST(bfloat16_is_that_of_the_backend)
+{
+    static const char *const cfgs[] = {
+        PLANTED_MODEL(
+            "") "mask : { window = 2; }; precision : { softmax = \"same\"; };",
+        PLANTED_MODEL("") "mask : { window = 2; };"};
+    const double *values[2];
+    observed o[2] = {{0}, {0}};
+
+    for (int i = 0; i < 2; i++) {
+        must(observe_cfg(&o[i], cfgs[i], "bf16"));
+        planted_inputs(&o[i]);
+        if (i == 1)
+            must(observe_faults(
+                &o[i],
+                "backend = \"bf16\"; faults = ( { name = \"softmax_bf16\"; } );"));
+        must(observe_pass(&o[i]));
+        values[i] = planted_site(&o[i], "layers.2.attn.weights")->values;
+    }
+    ck_assert_mem_eq(values[0], values[1], (size_t)B * H * T * T * sizeof(double));
+    observe_finish(&o[0]);
+    observe_finish(&o[1]);
+}
+END_TEST
+
+/* 300 keys of the same score: 256 + 1 is 256 in 8 bits. */
+START_TEST(a_sum_in_bfloat16_stands_still_at_256)
+{
+    observed o = {0};
+    const double *last;
+
+    must(observe_cfg(
+        &o,
+        "model : { preset = \"mini\"; vocab = 17; d_model = 8; n_heads = 2; "
+        "n_layers = 1; max_seq_len = 300; }; weights : { init = ( { "
+        "params = \"*\"; scheme = \"constant\"; value = 0.0; } ); };",
+        "ref64"));
+    must(observe_random(&o, 1, 300));
+    must(observe_faults(&o, "faults = ( { name = \"softmax_bf16\"; } );"));
+    must(observe_pass(&o));
+    last = planted_site(&o, "layers.0.attn.weights")->values + (size_t)299 * 300;
+    ck_assert_double_eq(last[0], 1.0 / 256);
+    ck_assert_double_eq(last[299], 1.0 / 256);
+    observe_finish(&o);
+}
+END_TEST
+
+START_TEST(float16_scores_have_11_bits_and_end_at_65504)
+{
+    const double *scores;
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL(""), "{ name = \"fp16_scores\"; }");
+    scores = planted_site(&p.faulty, "layers.0.attn.scores")->values;
+    for (size_t i = 0; i < (size_t)B * H * T * T; i++)
+        ck_assert(fabs(scores[i]) < 0x1p-14 || has_bits(scores[i], 0x1p11));
+    planted_finish(&p);
+    planted_run(&p, PLANTED_MODEL("score_scale = 1e9;"), "{ name = \"fp16_scores\"; }");
+    scores = planted_site(&p.faulty, "layers.0.attn.scores")->values;
+    ck_assert(isinf(scores[0]));
+    ck_assert(isfinite(planted_site(&p.healthy, "layers.0.attn.scores")->values[0]));
+    planted_finish(&p);
+}
+END_TEST
+
+TEST_MAIN(bfloat16_shows_in_digits_and_in_sums, bfloat16_is_that_of_the_backend,
+          a_sum_in_bfloat16_stands_still_at_256,
+          float16_scores_have_11_bits_and_end_at_65504)
