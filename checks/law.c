@@ -59,6 +59,14 @@ txd_finding txd_law_finding(txd_point point, int layer, const txd_law_place *pla
     return finding;
 }
 
+void txd_law_of_gradient(txd_finding *finding)
+{
+    size_t used = strlen(finding->site);
+
+    snprintf(finding->site + used, sizeof finding->site - used, "%s",
+             TXD_GRADIENT_SUFFIX);
+}
+
 void txd_law_say(txd_finding *finding, const char *format, ...)
 {
     size_t used = strlen(finding->message);

@@ -80,6 +80,9 @@ typedef struct txd_law_place {
 /* A finding at a point of a layer (-1: not per layer), message still empty. */
 txd_finding txd_law_finding(txd_point point, int layer, const txd_law_place *place);
 
+/* Makes it one at the gradient of that point: "layers.2.attn.masked@grad". */
+void txd_law_of_gradient(txd_finding *finding);
+
 /* Appends to a finding's message, cutting at its end. */
 void txd_law_say(txd_finding *finding, const char *format, ...) TXD_PRINTF(2, 3);
 

@@ -149,11 +149,12 @@ double *driver_weights(driver *d, int layer)
 /* ---- offering ---- */
 
 /* The part of a tiled point's value that the block is of its own. */
-static txd_tensor same_tile(const driver *d, const txd_block *block, txd_point point)
+static txd_tensor same_tile(const driver *d, const txd_block *block,
+                            const txd_tensor *whole)
 {
     txd_tensor tile = block->value;
     size_t rows = tile.dims[2], keys = tile.dims[3];
-    const double *from = d->values[point].data;
+    const double *from = whole->data;
     double *to = txd_arena_alloc(d->arena, rows * keys, sizeof *to);
 
     for (size_t r = 0; r < rows; r++)
@@ -165,16 +166,31 @@ static txd_tensor same_tile(const driver *d, const txd_block *block, txd_point p
     return tile;
 }
 
+static txd_status look_up(txd_tensor *out, const txd_block *block, txd_point point,
+                          const txd_tensor *whole)
+{
+    const driver *d = block->source;
+
+    if (!whole->data)
+        return txd_fail(TXD_ERR_MISSING, "%s was not offered",
+                        txd_point_get(point)->name);
+    *out = txd_point_get(point)->place == TXD_PLACE_TILE ? same_tile(d, block, whole)
+                                                         : *whole;
+    return TXD_OK;
+}
+
 static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
 {
     const driver *d = block->source;
 
-    if (!d->values[point].data)
-        return txd_fail(TXD_ERR_MISSING, "%s was not offered",
-                        txd_point_get(point)->name);
-    *out = txd_point_get(point)->place == TXD_PLACE_TILE ? same_tile(d, block, point)
-                                                         : d->values[point];
-    return TXD_OK;
+    return look_up(out, block, point, &d->values[point]);
+}
+
+static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    const driver *d = block->source;
+
+    return look_up(out, block, point, &d->gradients[point]);
 }
 
 /* As a pass does it: who asked is given the block. */
@@ -183,12 +199,17 @@ static void feed(driver *d, txd_block *block)
     txd_tap *const *taps;
     size_t count;
 
+    block->earlier = earlier;
+    block->gradient = txd_site_is_gradient(block->site->kind) ? gradient : NULL;
+    block->source = d;
     taps = txd_checks_taps(d->checks, &count);
     for (size_t i = 0; i < count; i++) {
         void *slot = NULL;
         txd_block offered = *block;
-        unsigned asked = taps[i]->ask(taps[i]->self, block->site);
+        unsigned asked = 0;
 
+        if (taps[i]->gradients || !txd_site_is_gradient(block->site->kind))
+            asked = taps[i]->ask(taps[i]->self, block->site);
         if (asked == 0)
             continue;
         if (!(asked & TXD_ASK_ROWS))
@@ -261,9 +282,7 @@ static void offer_tile(driver *d, const txd_site *site, const double *data,
     txd_point_dims(block.dims, &d->config, site->point, &extent);
     memcpy(block.start, start, 3 * sizeof *start);
     block.start[3] = d->key_begin;
-    block.earlier = earlier;
-    block.source = d;
-    if (site->point == TXD_POINT_ATTN_WEIGHTS) {
+    if (site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS) {
         compute_rows(statistics, d, &block);
         block.rows = statistics;
     }
@@ -308,15 +327,14 @@ static void offer_whole(driver *d, const txd_site *site, txd_block *block, bool 
     block->pass = &d->pass;
     block->stats = stats;
     block->last = true;
-    block->earlier = earlier;
-    block->source = d;
     feed(d, block);
     block->stats = NULL;
 }
 
-void driver_offer(driver *d, txd_point point, int layer, double *data)
+static void offer(driver *d, txd_site_kind kind, txd_point point, int layer,
+                  double *data)
 {
-    txd_site site = {.kind = TXD_SITE_VALUE,
+    txd_site site = {.kind = kind,
                      .step = d->pass.step,
                      .point = point,
                      .layer = layer,
@@ -328,7 +346,10 @@ void driver_offer(driver *d, txd_point point, int layer, double *data)
     txd_block block = {.value = txd_tensor_make(TXD_F64, data, rank, dims)};
 
     site.name = txd_point_name(name, sizeof name, point, layer);
-    d->values[point] = block.value;
+    if (kind == TXD_SITE_GRADIENT)
+        strcat(name, TXD_GRADIENT_SUFFIX);
+    *(kind == TXD_SITE_GRADIENT ? &d->gradients[point] : &d->values[point]) =
+        block.value;
     memcpy(block.dims, dims, sizeof block.dims);
     if (txd_point_get(point)->place == TXD_PLACE_TILE)
         offer_tiles(d, &site, data);
@@ -336,14 +357,28 @@ void driver_offer(driver *d, txd_point point, int layer, double *data)
         offer_whole(d, &site, &block, rank == 3);
 }
 
+void driver_offer(driver *d, txd_point point, int layer, double *data)
+{
+    offer(d, TXD_SITE_VALUE, point, layer, data);
+}
+
+void driver_offer_gradient(driver *d, txd_point point, int layer, double *data)
+{
+    offer(d, TXD_SITE_GRADIENT, point, layer, data);
+}
+
 void driver_offer_parameter(driver *d, const char *name, int layer, double *data,
                             size_t rows, size_t columns)
 {
     const size_t dims[2] = {rows, columns};
     txd_site site = {TXD_SITE_PARAMETER, 0, TXD_POINT_COUNT, layer, 0, name};
+    bool is_gradient = strstr(name, TXD_GRADIENT_SUFFIX) != NULL;
     txd_block block = {.value = txd_tensor_make(TXD_F64, data, 2, dims)};
 
     memcpy(block.dims, dims, sizeof dims);
+    if (is_gradient)
+        site = (txd_site){
+            TXD_SITE_PARAMETER_GRADIENT, d->pass.step, TXD_POINT_COUNT, layer, 0, name};
     offer_whole(d, &site, &block, false);
 }
 

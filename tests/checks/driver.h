@@ -22,6 +22,7 @@ typedef struct driver {
     txd_offers offers;                  /* NULL = everything */
     size_t key_begin, key_limit;        /* computed keys, if key_limit != 0 */
     txd_tensor values[TXD_POINT_COUNT]; /* of the current layer */
+    txd_tensor gradients[TXD_POINT_COUNT];
 } driver;
 
 /* driver_init, changes of config and inputs, driver_start, values, driver_result. */
@@ -43,7 +44,9 @@ double *driver_random(driver *d, txd_point point, uint64_t seed);
 
 /* Offers a whole value, or tiles of 4 query rows of attn.weights and attn.scores. */
 void driver_offer(driver *d, txd_point point, int layer, double *data);
-/* Offers the parameter `name`. */
+/* The same of a gradient. */
+void driver_offer_gradient(driver *d, txd_point point, int layer, double *data);
+/* Offers the parameter `name`; its gradient, if the name ends so. */
 void driver_offer_parameter(driver *d, const char *name, int layer, double *data,
                             size_t rows, size_t columns);
 

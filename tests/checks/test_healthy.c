@@ -16,8 +16,9 @@
 /* Laws that may have something to tell of a healthy model. */
 static const char *const telling = "norm_moments,attention_collapse";
 
-/* Every law passes, except those of the list `idle`, which find nothing to judge: a law
- * that skips although nobody expects it would look like one that holds. */
+/* Every law passes, with gradients, except those of the list `idle`, which find nothing
+ * to judge: a law that skips although nobody expects it would look like one that holds.
+ */
 static void expect_silence(const char *cfg, const char *idle)
 {
     const char *backends[] = {"ref64", "ref32", "cpu32"};
@@ -26,8 +27,10 @@ static void expect_silence(const char *cfg, const char *idle)
         char text[2048];
         live l;
 
-        snprintf(text, sizeof text, "%s precision : { backend = \"%s\"; };", cfg,
-                 backends[b]);
+        snprintf(text, sizeof text,
+                 "%s precision : { backend = \"%s\"; }; "
+                 "record : ( { probe = \"grad_norm\"; } );",
+                 cfg, backends[b]);
         live_run(&l, text, NULL);
         for (size_t i = 0; i < l.count; i++) {
             const txd_result *r = &l.results[i];
