@@ -64,6 +64,8 @@ static const txd_figure *choose_chart(const txd_figure_request *request)
 {
     if (strncmp(request->site, "steps/", 6) == 0)
         return &txd_figure_steps;
+    if (strcmp(request->site, "series/norms") == 0)
+        return &txd_figure_norms;
     if (strcmp(request->site, "series/grad_norm") == 0 ||
         (request->layer < 0 && strchr(request->site, '*') &&
          txd_ends_in(request->site, "@grad")))

@@ -34,6 +34,7 @@ static txd_status write_page(txd_report *report)
     txd_report_verdicts(report);
     TXD_TRY(txd_report_figures(report));
     TXD_TRY(txd_report_gradients(report));
+    TXD_TRY(txd_report_norms(report));
     TXD_TRY(txd_report_entropy(report));
     txd_report_config(report);
     txd_text_add(&report->page, "</body>\n</html>\n");

@@ -38,6 +38,9 @@ void txd_report_figure(txd_report *report, const txd_figure *figure,
 /* Gradient norms by layer and over steps; without any, how to record them. */
 txd_status txd_report_gradients(txd_report *report);
 
+/* Norms of embeddings, positions and the residual stream, where they were recorded. */
+txd_status txd_report_norms(txd_report *report);
+
 /* Mean entropy of the rows, by layer and head. */
 txd_status txd_report_entropy(txd_report *report);
 
