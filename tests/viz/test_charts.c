@@ -47,7 +47,6 @@ static txd_arena *make(txd_chart *out, fake *recording, txd_chart_maker maker,
     return arena;
 }
 
-/* Every line of the chart is a step's numbers, layer by layer. */
 static void check_lines(const txd_graph *graph, const series_plan *plan, double times)
 {
     size_t drawn = 0, legend = 0;
@@ -103,7 +102,6 @@ START_TEST(gradients_by_layer_are_the_recorded_numbers)
 }
 END_TEST
 
-/* The file of a line holds pairs of the recorded numbers. */
 START_TEST(the_files_for_gnuplot_hold_the_numbers)
 {
     const series_plan plan = {.steps = 2, .layers = 3};
@@ -255,7 +253,6 @@ START_TEST(steps_are_the_recorded_loss_and_norm)
 }
 END_TEST
 
-/* Sites in order: three embeddings, then three values of each layer. */
 START_TEST(norms_are_the_recorded_means_in_order_of_execution)
 {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
