@@ -106,6 +106,7 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
     must(txd_points_order(&order, &context.stops, l->arena, &l->claimed));
     context.order = order;
     txd_input_source_shape(&context.batch, &context.length, l->source);
+    context.memory = txd_input_source_memory(l->source);
     must(txd_record_read(&uses, &count, l->arena, l->root, &context));
     txd_text_init(&config);
     txd_config_print(&config, &l->claimed);
@@ -122,24 +123,41 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
 
 static txd_tap **join_taps(live *l, const tape *t, size_t *count)
 {
-    size_t laws;
+    size_t laws, edits = l->edit != NULL;
     txd_tap *const *judging = txd_checks_taps(l->checks, &laws);
-    txd_tap **taps = txd_arena_alloc(l->arena, t->count + laws, sizeof *taps);
+    txd_tap **taps = txd_arena_alloc(l->arena, edits + t->count + laws, sizeof *taps);
 
+    if (l->edit)
+        taps[0] = l->edit;
     for (size_t i = 0; i < t->count; i++)
-        taps[i] = t->taps[i];
+        taps[edits + i] = t->taps[i];
     for (size_t i = 0; i < laws; i++)
-        taps[t->count + i] = judging[i];
-    *count = t->count + laws;
+        taps[edits + t->count + i] = judging[i];
+    *count = edits + t->count + laws;
     return taps;
 }
 
-static void run_steps(live *l, txd_run *run, tape *t)
+static void fill_memory(live *l, txd_encoder *encoder, txd_inputs *inputs, size_t step)
 {
+    txd_inputs tokens;
+
+    if (!encoder)
+        return;
+    must(txd_input_source_encoder(&tokens, l->source, l->arena, step));
+    must(txd_encoder_pass(encoder, inputs, &tokens, (int)step));
+}
+
+static void run_steps(live *l, const txd_backend *backend, txd_run *run, tape *t)
+{
+    txd_encoder *encoder = NULL;
     txd_inputs inputs;
+
+    if (l->claimed.encoder)
+        must(txd_encoder_create(&encoder, backend, &l->claimed, l->params, 1));
 
     for (size_t step = 0; step < txd_input_source_steps(l->source); step++) {
         must(txd_input_source_step(&inputs, l->source, l->arena, step));
+        fill_memory(l, encoder, &inputs, step);
         if (t->recorder)
             must(txd_recorder_step_begin(t->recorder, &inputs, (int)step));
         must(txd_run_pass(run, &inputs, (int)step));
@@ -147,6 +165,7 @@ static void run_steps(live *l, txd_run *run, tape *t)
             must(txd_recorder_step_end(t->recorder, txd_run_loss(run),
                                        txd_run_gradient_norm(run)));
     }
+    txd_encoder_destroy(encoder);
 }
 
 static void judge(live *l, const txd_backend *backend, const char *only)
@@ -168,7 +187,7 @@ static void judge(live *l, const txd_backend *backend, const char *only)
     start_tape(&t, l, backend);
     options.taps = join_taps(l, &t, &options.tap_count);
     must(txd_run_create(&run, l->model, &options));
-    run_steps(l, run, &t);
+    run_steps(l, backend, run, &t);
     txd_run_destroy(run);
     if (t.recorder)
         must(txd_recorder_close(t.recorder, true));
@@ -196,6 +215,12 @@ static void run_all(live *l, const char *cfg, const char *only)
 void live_run(live *l, const char *cfg, const char *only)
 {
     *l = (live){0};
+    run_all(l, cfg, only);
+}
+
+void live_edit(live *l, const char *cfg, const char *only, txd_tap *edit)
+{
+    *l = (live){.edit = edit};
     run_all(l, cfg, only);
 }
 

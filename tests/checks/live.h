@@ -25,11 +25,14 @@ typedef struct live {
     size_t count;
     const char *inapplicable; /* why the faults cannot act; NULL = they did */
     const char *record;       /* where to record; NULL = not at all */
+    txd_tap *edit;            /* before all other taps; NULL = none */
 } live;
 
 /* Reads, runs and judges `cfg`, laws `only` (NULL = all). Anything that goes wrong,
  * except a fault that cannot act, fails the test. */
 void live_run(live *l, const char *cfg, const char *only);
+/* The same with a tap that changes values on their way. */
+void live_edit(live *l, const char *cfg, const char *only, txd_tap *edit);
 /* The same, and records what `record` of the cfg says. */
 void live_record(live *l, const char *cfg, const char *path);
 void live_finish(live *l);
