@@ -101,10 +101,20 @@ static void *input_of(const txd_feed *feed, txd_point point)
     }
 }
 
+/* What follows the layers reads the last of them, as in a live pass. */
+static size_t stop_of(const txd_replay *replay, txd_point point, int layer)
+{
+    if (!txd_point_per_layer(point))
+        layer = -1;
+    else if (layer < 0)
+        layer = (int)replay->config.n_layers - 1;
+    return txd_replay_stop_of(replay, point, layer);
+}
+
 txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, txd_point point, int layer)
 {
     const size_t start[TXD_MAX_RANK] = {0};
-    size_t stop = txd_replay_stop_of(feed->replay, point, layer), count;
+    size_t stop = stop_of(feed->replay, point, layer), count;
     txd_replay_buffer *buffer = &feed->value[point];
     txd_feed_offer offer;
     txd_block block;
@@ -287,6 +297,8 @@ txd_status txd_feed_logits(txd_feed *feed, size_t stop)
             size_t left = length - first;
             txd_block block = txd_feed_block(feed, stop);
 
+            block.earlier = earlier;
+            block.source = feed;
             block.start[0] = i;
             block.start[1] = first;
             block.value.dims[0] = 1;

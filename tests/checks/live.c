@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "faults/fault.h"
+
 static void must(txd_status status)
 {
     ck_assert_msg(status == TXD_OK, "%s", txd_message());
@@ -36,7 +38,7 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
     txd_status status;
 
     must(txd_faults_read(&l->faults, &l->fault_count, l->arena, l->root));
-    if (l->fault_count == 0)
+    if (l->fault_count == 0 && !l->planted)
         return true;
     status = txd_plan_create(&l->plan, &scene, l->faults, l->fault_count);
     if (status == TXD_ERR_INAPPLICABLE) {
@@ -44,6 +46,10 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
         return false;
     }
     must(status);
+    if (l->planted && l->planted->override)
+        must(txd_plan_override(l->plan, l->planted->override));
+    if (l->planted && l->planted->tap)
+        must(txd_plan_tap(l->plan, l->planted->tap));
     return true;
 }
 
@@ -123,17 +129,15 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
 
 static txd_tap **join_taps(live *l, const tape *t, size_t *count)
 {
-    size_t laws, edits = l->edit != NULL;
+    size_t laws;
     txd_tap *const *judging = txd_checks_taps(l->checks, &laws);
-    txd_tap **taps = txd_arena_alloc(l->arena, edits + t->count + laws, sizeof *taps);
+    txd_tap **taps = txd_arena_alloc(l->arena, t->count + laws, sizeof *taps);
 
-    if (l->edit)
-        taps[0] = l->edit;
     for (size_t i = 0; i < t->count; i++)
-        taps[edits + i] = t->taps[i];
+        taps[i] = t->taps[i];
     for (size_t i = 0; i < laws; i++)
-        taps[edits + t->count + i] = judging[i];
-    *count = edits + t->count + laws;
+        taps[t->count + i] = judging[i];
+    *count = t->count + laws;
     return taps;
 }
 
@@ -218,16 +222,24 @@ void live_run(live *l, const char *cfg, const char *only)
     run_all(l, cfg, only);
 }
 
-void live_edit(live *l, const char *cfg, const char *only, txd_tap *edit)
-{
-    *l = (live){.edit = edit};
-    run_all(l, cfg, only);
-}
-
 void live_record(live *l, const char *cfg, const char *path)
 {
     *l = (live){.record = path};
     run_all(l, cfg, NULL);
+}
+
+void live_run_planted(live *l, const char *cfg, const char *only,
+                      const live_plant *planted)
+{
+    *l = (live){.record = planted->record, .planted = planted};
+    run_all(l, cfg, only);
+}
+
+void live_edit(live *l, const char *cfg, const char *only, txd_tap *edit)
+{
+    const live_plant planted = {.tap = edit};
+
+    live_run_planted(l, cfg, only, &planted);
 }
 
 void live_finish(live *l)
