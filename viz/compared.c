@@ -146,6 +146,8 @@ static txd_status add_full(measuring *m, const txd_trace_info *info)
     layer = layer_in(info->name);
     if (strstr(info->name, ".attn."))
         pair.layer = layer;
+    pair.is_cross =
+        txd_is_cross(info->name) || strncmp(info->name, "input.memory", 12) == 0;
     if (txd_point_parse_gradient(&point, &layer, info->name) == TXD_OK)
         memcpy(pair.scales, m->loss_scales, sizeof pair.scales);
     layer = layer_in(info->name);
@@ -167,7 +169,9 @@ static bool has_error(const txd_compared *compared, const char *name, int layer)
 /* Row statistics, of layers whose weights are not in both. */
 static txd_status add_rows(measuring *m)
 {
-    static const char *const names[] = {"rows/entropy", "rows/lse", "rows/peak"};
+    static const char *const names[] = {"rows/entropy",   "rows/lse",
+                                        "rows/peak",      "cross_rows/entropy",
+                                        "cross_rows/lse", "cross_rows/peak"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         txd_pair pair;
@@ -182,7 +186,9 @@ static txd_status add_rows(measuring *m)
         pair.nan_is_nothing = true;
         for (size_t layer = 0; layer < pair.info.dims[axis]; layer++) {
             pair.fixed = layer;
-            if (!has_error(m->out, "layers.*.attn.weights", (int)layer))
+            if (!has_error(m->out,
+                           i < 3 ? "layers.*.attn.weights" : "layers.*.cross.weights",
+                           (int)layer))
                 TXD_TRY(add_error(m, &pair, names[i], TXD_ERROR_ROWS, (int)layer));
         }
     }
@@ -328,7 +334,7 @@ static txd_status prepare(measuring *m)
     m->sparse = is_sparse(both[0]) || is_sparse(both[1]);
     if (txd_curves_open(&curves, m->arena, both[0], "series/stats") == TXD_OK)
         sites = curves.site_count;
-    m->capacity = txd_trace_count(both[0]) + sites + 3 * 1024;
+    m->capacity = txd_trace_count(both[0]) + sites + 6 * 1024;
     m->out->errors = txd_arena_alloc(m->arena, m->capacity, sizeof *m->out->errors);
     m->claims = txd_arena_alloc(m->arena, m->out->common, sizeof *m->claims);
     return m->out->errors && m->claims ? TXD_OK : TXD_ERR_MEMORY;

@@ -269,10 +269,55 @@ static txd_status same_input(txd_arena *arena, const txd_trace *a, const txd_tra
     return TXD_OK;
 }
 
+/* What cross-attention attends to. An encoder may have made it, in either format: it
+ * must be alike, not the same. */
+static txd_status same_memory(txd_arena *arena, const txd_trace *a, const txd_trace *b)
+{
+    const txd_trace *const both[2] = {a, b};
+    double *values[2], difference = 0, reference = 0, allowed;
+    size_t entries[2], total = 1;
+    txd_trace_info infos[2];
+
+    for (int i = 0; i < 2; i++)
+        if (txd_trace_find(both[i], &entries[i], "input/memory") != TXD_OK ||
+            txd_trace_get(both[i], &infos[i], entries[i]) != TXD_OK ||
+            infos[i].rank != 4)
+            return TXD_OK;
+    if (infos[0].dims[0] > infos[1].dims[0])
+        infos[0].dims[0] = infos[1].dims[0];
+    for (int axis = 0; axis < 4; axis++) {
+        if (axis > 0 && infos[0].dims[axis] != infos[1].dims[axis])
+            return txd_fail(TXD_ERR_CONFIG,
+                            "the memories differ: input/memory has other extents");
+        total *= infos[0].dims[axis];
+    }
+    for (int i = 0; i < 2 && total != 0; i++) {
+        values[i] = txd_arena_alloc(arena, total, sizeof **values);
+        if (!values[i])
+            return TXD_ERR_MEMORY;
+        TXD_TRY(txd_trace_read(both[i], values[i], entries[i],
+                               (const size_t[4]){0, 0, 0, 0}, infos[0].dims, TXD_F64));
+    }
+    for (size_t i = 0; i < total; i++) {
+        if (!isfinite(values[0][i]) || !isfinite(values[1][i]))
+            continue; /* past the end of a short step, or broken in itself */
+        difference += (values[0][i] - values[1][i]) * (values[0][i] - values[1][i]);
+        reference += values[0][i] * values[0][i];
+    }
+    allowed = 64 * (roundoff_of(a) + roundoff_of(b));
+    if (txd_within(sqrt(difference), allowed * sqrt(reference)))
+        return TXD_OK;
+    return txd_fail(TXD_ERR_CONFIG,
+                    "the memories differ: input/memory by %.3g of its norm, more than "
+                    "rounding explains (%.3g)",
+                    sqrt(difference / reference), allowed);
+}
+
 txd_status txd_compared_same(const txd_trace *a, const txd_trace *b)
 {
     static const char *const inputs[] = {"input/tokens", "input/valid",
-                                         "input/positions", "input/document"};
+                                         "input/positions", "input/document",
+                                         "input/memory_valid"};
     txd_arena *arena;
     txd_status status;
 
@@ -280,8 +325,10 @@ txd_status txd_compared_same(const txd_trace *a, const txd_trace *b)
     status = same_configs(arena, a, b);
     if (status == TXD_OK)
         status = same_params(arena, a, b);
-    for (size_t i = 0; i < 4 && status == TXD_OK; i++)
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs && status == TXD_OK; i++)
         status = same_input(arena, a, b, inputs[i]);
+    if (status == TXD_OK)
+        status = same_memory(arena, a, b);
     txd_arena_destroy(arena);
     return status;
 }

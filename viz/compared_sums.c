@@ -38,27 +38,41 @@ static axes find_axes(const txd_pair *pair)
         out.token = txd_axis_of(&pair->info, 'q');
     if (out.token >= 0)
         out.key = txd_axis_of(&pair->info, 'k');
-    else if (pair->layer >= 0)
+    else if (pair->layer >= 0 || pair->is_cross)
         out.token = txd_axis_of(&pair->info, 'k');
     return out;
+}
+
+/* Cells that the claimed mask hides, and padding of the memory. */
+static bool is_seen(const walk *w, size_t batch, const size_t *place)
+{
+    const txd_trace_info *info = &w->pair->info;
+    size_t queries = info->dims[w->at.token], keys = info->dims[w->at.key];
+    txd_mask_view mask;
+    bool known =
+        w->pair->is_cross
+            ? txd_claim_memory_mask(&mask, w->claim, batch, queries, keys)
+            : w->pair->layer >= 0 &&
+                  txd_claim_mask(&mask, w->claim, w->pair->layer, batch, queries, keys);
+
+    return !known || !txd_mask_hides(&mask, place[w->at.token], place[w->at.key]);
 }
 
 static bool is_read(const walk *w, const size_t *place)
 {
     const txd_inputs *inputs = &w->claim->inputs;
     size_t batch = w->at.batch < 0 ? 0 : place[w->at.batch];
-    txd_mask_view mask;
+    bool of_memory = w->pair->is_cross && w->at.key < 0 && w->at.token >= 0 &&
+                     w->pair->info.axes[w->at.token] == 'k';
+    const int32_t *valid = of_memory ? inputs->memory_valid : inputs->valid;
+    size_t length = of_memory ? inputs->memory_length : inputs->length;
 
-    if (w->at.token < 0 || !w->claim->has_inputs)
+    if (w->at.token < 0 || !w->claim->has_inputs || !valid)
         return true;
-    if (batch >= inputs->batch || place[w->at.token] >= inputs->length ||
-        !inputs->valid[batch * inputs->length + place[w->at.token]])
+    if (batch >= inputs->batch || place[w->at.token] >= length ||
+        !valid[batch * length + place[w->at.token]])
         return false;
-    return w->at.key < 0 || w->pair->layer < 0 ||
-           !txd_claim_mask(&mask, w->claim, w->pair->layer, batch,
-                           w->pair->info.dims[w->at.token],
-                           w->pair->info.dims[w->at.key]) ||
-           !txd_mask_hides(&mask, place[w->at.token], place[w->at.key]);
+    return w->at.key < 0 || is_seen(w, batch, place);
 }
 
 static void add(sums *to, double reference, double measured, bool nan_is_nothing)

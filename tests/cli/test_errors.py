@@ -12,7 +12,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import exits, finish, holds, model, ok, read, skip, write  # noqa: E402
+from program import (SOURCE, exits, finish, holds, model, ok,  # noqa: E402
+                     read, skip, write)
 
 POINTS = ("layers.*.resid.post,layers.*.attn.k,layers.*.attn.masked,"
           "layers.*.attn.weights,logits,loss.token,layers.*.resid.pre@grad,"
@@ -126,6 +127,40 @@ if stories:
 else:
     skip("stories260K", "no folder of real models")
 compare("a drawn model", DRAWN, 3)
+
+# --- cross-attention: its keys are rows of the memory, with a padding of their own
+cross = SOURCE + "/examples/seeds/S26-encoder-decoder.cfg"
+everything = 'record=({probe="full";points="*";})'
+for backend in ("ref64", "bf16"):
+    exits(0, f"cross-attention by {backend}", "run", cross, "-o", f"x-{backend}.h5",
+          "--backend", backend, "--set", everything)
+exits(0, "and its page", "report", "x-bf16.h5", "x-ref64.h5", "-o", "cross")
+rows = table("cross")[1]
+files = [h5py.File(f"x-{backend}.h5", "r") for backend in ("ref64", "bf16")]
+real = files[0]["input/memory_valid"][0] == 1
+tokens = files[0]["input/valid"][0] == 1
+both = (tokens[:, :, None] & real[:, None, :])[:, None]
+ok("some of the memory is padding, and some tokens", not real.all()
+   and not tokens.all())
+for layer in range(2):
+    at = f"value/layers/{layer}/cross/"
+    close(f"cross.k of layer {layer}", rows["layers.*.cross.k"][2 + layer],
+          relative(files, at + "k/full", lambda v: np.moveaxis(v, 2, 1)[real]))
+    close(f"cross.scores of layer {layer}", rows["layers.*.cross.scores"][2 + layer],
+          relative(files, at + "scores/full",
+                   lambda v: v[np.broadcast_to(both, v.shape)]))
+for file in files:
+    file.close()
+exits(0, "weights over the memory", "plot", "x-ref64.h5", "layers.1.cross.weights",
+      "--batch", "1", "--head", "0", "-o", "cross.svg")
+words = " ".join(re.sub("<[^>]*>", " ", read("cross.svg").decode()).split())
+holds("what is blank is padding of the memory", words, "row of the memory",
+      "hidden by the claimed mask (padding of the memory)")
+ok("nothing is marked", "Marked" not in words, words)
+exits(0, "another memory", "run", cross, "-o", "memory.h5", "--set",
+      "input.memory.tokens=([5,3,5,8,9,7,9,4],[2,3,8,4,6])")
+found = exits(2, "is refused", "report", "memory.h5", "x-ref64.h5", "-o", "no")
+holds("by name", found.err, "the memories differ: input/memory")
 
 # --- what a line cannot show
 shutil.copy("bf16.h5", "broken.h5")
