@@ -296,5 +296,6 @@ const txd_figure txd_figure_errors = {
     .name = "errors",
     .sentence = "relative errors by layer against a recording in a finer format "
                 "(report REC OTHER)",
+    .usage = "txdiag report REC.h5 OTHER.h5 -o DIR",
     .image = image,
 };

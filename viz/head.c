@@ -98,5 +98,6 @@ const txd_figure txd_figure_head = {
     .name = "head",
     .sentence = "the attention of one head, queries down and keys across, the hidden "
                 "half blank",
+    .usage = "txdiag plot REC.h5 layers.0.attn.weights --head 1 -o FILE",
     .image = image,
 };

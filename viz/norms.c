@@ -259,5 +259,6 @@ static txd_status image(txd_text *out, const txd_trace *recording,
 const txd_figure txd_figure_norms = {
     .name = "norms",
     .sentence = "lengths of tokens' vectors: embeddings, positions, residual stream",
+    .usage = "txdiag plot REC.h5 series/norms -o FILE",
     .image = image,
 };

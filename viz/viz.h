@@ -28,6 +28,7 @@ typedef struct txd_figure_request {
 typedef struct txd_figure {
     const char *name;     /* "head", "overview", "matrix" */
     const char *sentence; /* `list figures` */
+    const char *usage;    /* how to get it: a command line */
     /* Appends the picture's bytes; its kind is that of request->path. */
     txd_status (*image)(txd_text *out, const txd_trace *recording,
                         const txd_figure_request *request);
