@@ -11,7 +11,11 @@
 static unsigned replay_offers(const void *self, txd_site_kind kind, txd_point point,
                               int layer)
 {
-    return kind == TXD_SITE_VALUE ? txd_replay_offers(self, point, layer) : 0;
+    if (kind == TXD_SITE_GRADIENT)
+        return txd_replay_offers_gradient(self, point, layer);
+    if (kind == TXD_SITE_PARAMETER_GRADIENT)
+        return txd_replay_offers_parameter_gradients(self);
+    return txd_replay_offers(self, point, layer);
 }
 
 static txd_status feed(txd_checks **out, txd_replay *replay, const txd_checks_setup *s)

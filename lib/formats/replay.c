@@ -42,6 +42,7 @@ void txd_replay_destroy(txd_replay *replay)
 {
     if (!replay)
         return;
+    txd_params_destroy(replay->shapes);
     txd_arena_destroy(replay->arena);
     free(replay);
 }
@@ -71,6 +72,28 @@ size_t txd_replay_stop_of(const txd_replay *replay, txd_point point, int layer)
     return replay->stop_of[(size_t)point * layers + (size_t)(layer + 1)];
 }
 
+size_t txd_replay_stop_at(const txd_replay *replay, bool is_gradient, txd_point point,
+                          int layer)
+{
+    size_t stop = txd_replay_stop_of(replay, point, layer);
+
+    return is_gradient && stop != TXD_REPLAY_NONE ? 2 * replay->value_count - 1 - stop
+                                                  : stop;
+}
+
+int txd_replay_dims(size_t dims[TXD_MAX_RANK], const txd_replay *replay, size_t stop,
+                    const txd_extent *extent)
+{
+    const txd_site *site = &replay->stops[stop].site;
+    const txd_tensor *shape;
+
+    if (!txd_site_is_parameter(site->kind))
+        return txd_point_dims(dims, &replay->config, site->point, extent);
+    shape = &txd_params_at(replay->shapes, site->index)->value;
+    memcpy(dims, shape->dims, sizeof shape->dims);
+    return shape->rank;
+}
+
 static bool heads_fit(const txd_range *heads, int head)
 {
     if (head == TXD_REPLAY_ANY_HEAD || heads->count == 0)
@@ -95,27 +118,66 @@ bool txd_replay_recorded(const txd_replay *replay, const char *probe,
     return false;
 }
 
-unsigned txd_replay_offers(const txd_replay *replay, txd_point point, int layer)
+bool txd_replay_has_stats(const txd_replay_stop *stop)
 {
-    size_t at = txd_replay_stop_of(replay, point, layer);
-    const txd_replay_stop *stop;
+    for (int s = 0; s < TXD_REPLAY_SERIES; s++)
+        if (stop->row[s] != TXD_REPLAY_NONE)
+            return true;
+    return false;
+}
+
+/* Row statistics apart, which values of attn.weights alone have. */
+static unsigned offers_beside_rows(const txd_replay_stop *stop)
+{
     unsigned offers = 0;
 
-    if (at == TXD_REPLAY_NONE)
-        return 0;
-    stop = &replay->stops[at];
-    if (txd_point_get(point)->place == TXD_PLACE_INPUT)
-        return TXD_ASK_VALUE | TXD_ASK_STATS;
     if (stop->value != TXD_REPLAY_NONE)
         offers |= TXD_ASK_VALUE | TXD_ASK_STATS;
-    if (stop->stats != TXD_REPLAY_NONE)
+    if (txd_replay_has_stats(stop))
         offers |= TXD_ASK_STATS;
+    return offers;
+}
+
+unsigned txd_replay_offers_at(const txd_replay *replay, size_t at)
+{
+    const txd_replay_stop *stop = &replay->stops[at];
+    txd_point point = stop->site.point;
+    unsigned offers = offers_beside_rows(stop);
+
+    if (stop->site.kind != TXD_SITE_VALUE)
+        return offers;
+    if (txd_point_get(point)->place == TXD_PLACE_INPUT)
+        return TXD_ASK_VALUE | TXD_ASK_STATS;
     if (txd_point_in_self(point) != TXD_POINT_ATTN_WEIGHTS)
         return offers;
     if (stop->value != TXD_REPLAY_NONE ||
         (replay->has_rows[txd_point_attention(point)] &&
          txd_replay_recorded(replay, "rows", &stop->site, -1, TXD_REPLAY_ANY_HEAD)))
         offers |= TXD_ASK_ROWS;
+    return offers;
+}
+
+unsigned txd_replay_offers(const txd_replay *replay, txd_point point, int layer)
+{
+    size_t stop = txd_replay_stop_of(replay, point, layer);
+
+    return stop == TXD_REPLAY_NONE ? 0 : txd_replay_offers_at(replay, stop);
+}
+
+unsigned txd_replay_offers_gradient(const txd_replay *replay, txd_point point,
+                                    int layer)
+{
+    size_t stop = txd_replay_stop_at(replay, true, point, layer);
+
+    return stop == TXD_REPLAY_NONE ? 0 : txd_replay_offers_at(replay, stop);
+}
+
+unsigned txd_replay_offers_parameter_gradients(const txd_replay *replay)
+{
+    unsigned offers = 0;
+
+    for (size_t i = 2 * replay->value_count; i < replay->stop_count; i++)
+        offers |= txd_replay_offers_at(replay, i);
     return offers;
 }
 

@@ -31,6 +31,11 @@ txd_dtype txd_replay_format(const txd_replay *replay);
  * points that are not per layer), or for parameters. */
 unsigned txd_replay_offers(const txd_replay *replay, txd_point point, int layer);
 unsigned txd_replay_offers_parameters(const txd_replay *replay);
+/* The same for gradients. Statistics of which only `grad_norm` was recorded are NaN
+ * but for the count, the root mean square and what is not finite. */
+unsigned txd_replay_offers_gradient(const txd_replay *replay, txd_point point,
+                                    int layer);
+unsigned txd_replay_offers_parameter_gradients(const txd_replay *replay);
 
 /* {steps, batch rows, tokens, rows of memory} as the recorded values themselves have
  * them, for recordings without `input/tokens`; 0 where no value says. */

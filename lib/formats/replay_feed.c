@@ -51,10 +51,10 @@ txd_block txd_feed_block(const txd_feed *feed, size_t stop)
     const txd_site *site = &feed->replay->stops[stop].site;
     txd_block block = {.site = site, .pass = &feed->pass, .earlier = nothing_earlier};
     const txd_extent extent = txd_inputs_extent(&feed->inputs);
-    bool input = txd_point_get(site->point)->place == TXD_PLACE_INPUT;
+    bool input = site->kind == TXD_SITE_VALUE &&
+                 txd_point_get(site->point)->place == TXD_PLACE_INPUT;
 
-    block.value.rank =
-        txd_point_dims(block.dims, &feed->replay->config, site->point, &extent);
+    block.value.rank = txd_replay_dims(block.dims, feed->replay, stop, &extent);
     memcpy(block.value.dims, block.dims, sizeof block.dims);
     block.value.dtype = input ? TXD_I32 : feed->pass.dtype;
     return block;
@@ -83,6 +83,11 @@ txd_status txd_feed_read(txd_feed *feed, const unsigned *asks, unsigned offers,
 
 static unsigned ask_tap(const txd_tap *tap, const txd_site *site)
 {
+    if (txd_site_is_gradient(site->kind) && !tap->gradients)
+        return 0;
+    if (site->kind == TXD_SITE_GRADIENT &&
+        txd_point_get(site->point)->place == TXD_PLACE_INPUT)
+        return 0;
     return tap->ask ? tap->ask(tap->self, site) : 0;
 }
 
@@ -155,12 +160,16 @@ static txd_status offer_parameters(txd_feed *feed)
 static txd_status offer_stop(txd_feed *feed, size_t i)
 {
     const txd_site *site = &feed->replay->stops[i].site;
+    bool is_gradient = txd_site_is_gradient(site->kind);
 
-    if (txd_point_in_self(site->point) == TXD_POINT_ATTN_SCORES)
-        return txd_feed_attention(feed, txd_point_attention(site->point), site->layer);
+    if (txd_site_is_parameter(site->kind))
+        return txd_feed_parameter_gradient(feed, i);
+    if (txd_point_in_self(site->point) ==
+        (is_gradient ? TXD_POINT_ATTN_WEIGHTS : TXD_POINT_ATTN_SCORES))
+        return txd_feed_attention(feed, site);
     switch (txd_point_get(site->point)->place) {
     case TXD_PLACE_TILE:
-        return TXD_OK; /* with the scores, tile by tile */
+        return TXD_OK; /* with the first of the three, tile by tile */
     case TXD_PLACE_ROWS:
         return txd_feed_logits(feed, i);
     default:
@@ -208,10 +217,12 @@ static txd_status start(txd_feed *feed)
 
 static void finish(txd_feed *feed)
 {
-    for (int i = 0; i < TXD_POINT_COUNT; i++)
-        free(feed->value[i].data);
-    for (int i = 0; i < 3; i++)
-        free(feed->tile[i].data);
+    for (int kind = 0; kind < 2; kind++) {
+        for (int i = 0; i < TXD_POINT_COUNT; i++)
+            free(feed->value[kind][i].data);
+        for (int i = 0; i < 3; i++)
+            free(feed->tile[kind][i].data);
+    }
     free(feed->part.data);
     free(feed->rows.data);
     free(feed->computed.data);

@@ -85,12 +85,15 @@ static txd_status make_stops(txd_replay *replay)
     txd_stop *order;
 
     TXD_TRY(txd_points_order(&order, &count, replay->arena, &replay->config));
-    replay->stops = txd_arena_alloc(replay->arena, count, sizeof *replay->stops);
+    TXD_TRY(txd_params_describe(&replay->shapes, &replay->config));
+    replay->stops =
+        txd_arena_alloc(replay->arena, 2 * count + txd_params_bound(replay->shapes),
+                        sizeof *replay->stops);
     replay->stop_of = txd_arena_alloc(replay->arena, TXD_POINT_COUNT * layers,
                                       sizeof *replay->stop_of);
     if (!replay->stops || !replay->stop_of)
         return TXD_ERR_MEMORY;
-    replay->stop_count = count;
+    replay->value_count = replay->stop_count = count;
     for (size_t i = 0; i < TXD_POINT_COUNT * layers; i++)
         replay->stop_of[i] = TXD_REPLAY_NONE;
     for (size_t i = 0; i < count; i++) {
@@ -105,25 +108,28 @@ static txd_status make_stops(txd_replay *replay)
                                 .name = txd_arena_string(replay->arena, name)};
         if (!stop->site.name)
             return TXD_ERR_MEMORY;
-        stop->value = stop->stats = TXD_REPLAY_NONE;
+        stop->value = TXD_REPLAY_NONE;
+        for (int s = 0; s < TXD_REPLAY_SERIES; s++)
+            stop->row[s] = TXD_REPLAY_NONE;
         replay
             ->stop_of[(size_t)order[i].point * layers + (size_t)(order[i].layer + 1)] =
             i;
     }
-    return TXD_OK;
+    return txd_replay_add_gradients(replay);
 }
 
 /* Axes after the step must be those of the point; token axes may only be longer. */
 static txd_status check_value(const txd_replay *replay, const txd_trace_info *info,
-                              txd_point point)
+                              size_t stop)
 {
-    const char *axes = txd_point_get(point)->axes;
+    const txd_site *site = &replay->stops[stop].site;
+    const txd_extent extent = {replay->batch, replay->length, replay->memory};
+    const char *axes =
+        txd_site_is_parameter(site->kind) ? "rc" : txd_point_get(site->point)->axes;
     size_t dims[TXD_MAX_RANK + 1] = {0};
     char shape[128], expected[200];
     bool fits;
-    int rank =
-        txd_point_dims(dims + 1, &replay->config, point,
-                       &(txd_extent){replay->batch, replay->length, replay->memory});
+    int rank = txd_replay_dims(dims + 1, replay, stop, &extent);
 
     fits = info->rank == rank + 1;
     dims[0] = info->dims[0];
@@ -132,7 +138,7 @@ static txd_status check_value(const txd_replay *replay, const txd_trace_info *in
                                           : info->dims[axis + 1] == dims[axis + 1];
     if (fits)
         return TXD_OK;
-    snprintf(expected, sizeof expected, "s%s of %s", axes,
+    snprintf(expected, sizeof expected, "s%.*s of %s", rank, axes,
              txd_shape_text(shape, sizeof shape, dims, rank + 1));
     return txd_replay_no_fit(info, expected);
 }
@@ -148,15 +154,17 @@ static txd_status take_values(txd_replay *replay)
         int layer;
 
         TXD_TRY(txd_trace_get(replay->trace, &info, i));
-        if (txd_point_parse(&point, &layer, info.name) != TXD_OK)
-            continue;
-        stop = txd_replay_stop_of(replay, point, layer);
-        if (stop == TXD_REPLAY_NONE)
+        stop = txd_replay_parse(replay, info.name);
+        if (stop == TXD_REPLAY_NONE) {
+            if (txd_point_parse(&point, &layer, info.name) != TXD_OK &&
+                txd_point_parse_gradient(&point, &layer, info.name) != TXD_OK)
+                continue;
             return txd_fail(TXD_ERR_FORMAT,
                             "%s: a pass of the recorded configuration has no such "
                             "value",
                             info.name);
-        TXD_TRY(check_value(replay, &info, point));
+        }
+        TXD_TRY(check_value(replay, &info, stop));
         replay->stops[stop].value = i;
     }
     return TXD_OK;
@@ -201,46 +209,58 @@ static txd_status take_rows(txd_replay *replay, txd_attention_kind kind)
     return TXD_OK;
 }
 
-/* A series has a row per site and at least the statistics as fields. */
-static txd_status take_series(const txd_replay *replay, size_t *entry,
-                              const char *const **names, size_t *count,
-                              const char *series)
+/* The rows of a series. */
+typedef struct site_list {
+    const char *const *names;
+    size_t count;
+} site_list;
+
+/* A series has a row per site and at least so many fields. */
+static txd_status take_series(const txd_replay *replay, size_t *entry, site_list *sites,
+                              const char *series, size_t fields)
 {
     char list[64];
     txd_trace_info info;
 
     *entry = txd_replay_find(replay, series);
+    *sites = (site_list){NULL, 0};
     if (*entry == TXD_REPLAY_NONE)
         return TXD_OK;
     TXD_TRY(txd_trace_get(replay->trace, &info, *entry));
     snprintf(list, sizeof list, "%s_sites", series);
-    if (txd_trace_strings(replay->trace, names, count, list) != TXD_OK)
+    if (txd_trace_strings(replay->trace, &sites->names, &sites->count, list) != TXD_OK)
         return txd_fail(TXD_ERR_FORMAT, "%s: its list of sites cannot be read: %s",
                         series, txd_message());
-    if (info.rank < 2 || info.rank > 3 || info.dims[info.rank - 2] != *count ||
-        info.dims[info.rank - 1] < TXD_STAT_COUNT_OF)
+    if (info.rank < 2 || info.rank > 3 || info.dims[info.rank - 2] != sites->count ||
+        info.dims[info.rank - 1] < fields)
         return txd_replay_no_fit(&info, "a row per site and the statistics as fields");
     return TXD_OK;
 }
 
 static txd_status take_stats(txd_replay *replay)
 {
-    const char *const *names;
-    size_t count = 0;
+    static const struct {
+        const char *name;
+        size_t fields;
+    } series[TXD_REPLAY_SERIES] = {
+        [TXD_REPLAY_STATS] = {"series/stats", TXD_STAT_COUNT_OF},
+        [TXD_REPLAY_PARAM_GRAD] = {"series/param_grad", TXD_STAT_COUNT_OF},
+        [TXD_REPLAY_GRAD_NORM] = {"series/grad_norm", TXD_REPLAY_NORM_FIELDS}};
+    site_list sites;
 
-    TXD_TRY(take_series(replay, &replay->params, &replay->param_names,
-                        &replay->param_count, "series/param"));
-    TXD_TRY(take_series(replay, &replay->stats, &names, &count, "series/stats"));
-    for (size_t i = 0; i < count; i++) {
-        txd_point point;
-        size_t stop;
-        int layer;
+    TXD_TRY(take_series(replay, &replay->params, &sites, "series/param",
+                        TXD_STAT_COUNT_OF));
+    replay->param_names = sites.names;
+    replay->param_count = sites.count;
+    for (int s = 0; s < TXD_REPLAY_SERIES; s++) {
+        TXD_TRY(take_series(replay, &replay->series[s], &sites, series[s].name,
+                            series[s].fields));
+        for (size_t i = 0; i < sites.count; i++) {
+            size_t stop = txd_replay_parse(replay, sites.names[i]);
 
-        if (txd_point_parse(&point, &layer, names[i]) != TXD_OK)
-            continue;
-        stop = txd_replay_stop_of(replay, point, layer);
-        if (stop != TXD_REPLAY_NONE)
-            replay->stops[stop].stats = i;
+            if (stop != TXD_REPLAY_NONE)
+                replay->stops[stop].row[s] = i;
+        }
     }
     return TXD_OK;
 }

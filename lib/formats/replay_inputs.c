@@ -92,7 +92,10 @@ txd_status txd_feed_inputs(txd_feed *feed, int step)
     padded = feed->padded.data;
     for (size_t i = 0; i < cells; i++)
         padded[i] = inputs->valid[i] == 0;
-    feed->pass = (txd_pass){.claimed = &replay->config, .inputs = inputs, .step = step};
+    feed->pass = (txd_pass){.claimed = &replay->config,
+                            .inputs = inputs,
+                            .loss_scale = replay->config.loss_scale,
+                            .step = step};
     txd_pass_set_format(&feed->pass, replay->format);
     return TXD_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "base/select.h"
 #include "formats/replay.h"
+#include "model/params.h"
 #include "ops/ops.h"
 
 #define TXD_REPLAY_NONE SIZE_MAX
@@ -19,22 +20,36 @@ typedef struct txd_replay_use {
     txd_range layers, heads, steps;
 } txd_replay_use;
 
+/* Where statistics may be, the best first: grad_norm has some of them. */
+typedef enum txd_replay_series {
+    TXD_REPLAY_STATS,
+    TXD_REPLAY_PARAM_GRAD,
+    TXD_REPLAY_GRAD_NORM,
+    TXD_REPLAY_SERIES
+} txd_replay_series;
+
+/* Fields of grad_norm: count, l2, rms, max_abs, zeros, nonfinite. */
+enum { TXD_REPLAY_NORM_FIELDS = 6 };
+
 typedef struct txd_replay_stop {
     txd_site site;
-    size_t value; /* entry with the full values, or TXD_REPLAY_NONE */
-    size_t stats; /* row of series/stats, or TXD_REPLAY_NONE */
+    size_t value;                  /* entry with the full values, or TXD_REPLAY_NONE */
+    size_t row[TXD_REPLAY_SERIES]; /* of each series, or TXD_REPLAY_NONE */
 } txd_replay_stop;
 
 struct txd_replay {
     const txd_trace *trace;
     txd_arena *arena;
     txd_config config;
+    /* In order of execution: values, their gradients from the last to the first, and
+     * gradients of parameters. */
     txd_replay_stop *stops;
-    size_t stop_count;
-    size_t *stop_of; /* (point, layer + 1): stop number or TXD_REPLAY_NONE */
-    size_t rows[2][TXD_ROW_COUNT]; /* by txd_attention_kind */
-    bool has_rows[2];              /* every column */
-    size_t stats, params;
+    size_t value_count, stop_count;
+    size_t *stop_of;    /* (point, layer + 1): stop number or TXD_REPLAY_NONE */
+    txd_params *shapes; /* of the parameters, without values */
+    size_t rows[2][TXD_ROW_COUNT];            /* by txd_attention_kind */
+    bool has_rows[2];                         /* every column */
+    size_t series[TXD_REPLAY_SERIES], params; /* entries */
     const char *const *param_names;
     size_t param_count;
     size_t tokens, positions, valid, document, lengths; /* entries */
@@ -55,6 +70,21 @@ size_t txd_replay_find(const txd_replay *replay, const char *name);
 txd_status txd_replay_no_fit(const txd_trace_info *info, const char *expected);
 
 size_t txd_replay_stop_of(const txd_replay *replay, txd_point point, int layer);
+/* The same of the value or, if so, of its gradient. */
+size_t txd_replay_stop_at(const txd_replay *replay, bool is_gradient, txd_point point,
+                          int layer);
+/* The bits that the recording can answer at a stop. */
+unsigned txd_replay_offers_at(const txd_replay *replay, size_t stop);
+/* The shape of the value at a stop, at most; returns the rank. */
+int txd_replay_dims(size_t dims[TXD_MAX_RANK], const txd_replay *replay, size_t stop,
+                    const txd_extent *extent);
+/* True for a stop where statistics are recorded, whole or in part. */
+bool txd_replay_has_stats(const txd_replay_stop *stop);
+
+/* Stops of gradients, and which entries and rows are theirs (replay_gradients.c). */
+txd_status txd_replay_add_gradients(txd_replay *replay);
+/* The stop of a site by its name, or TXD_REPLAY_NONE. */
+size_t txd_replay_parse(const txd_replay *replay, const char *name);
 
 /* Heads that must have been recorded. */
 enum { TXD_REPLAY_ANY_HEAD = -2, TXD_REPLAY_ALL_HEADS = -1 };
@@ -77,7 +107,7 @@ txd_status txd_replay_reserve(txd_replay_buffer *buffer, size_t count, size_t si
 typedef struct txd_replay_tile {
     txd_attention_kind kind;
     size_t batch, head, first, rows, keys;
-    bool loaded[TXD_POINT_COUNT];
+    bool loaded[2][TXD_POINT_COUNT]; /* values, gradients */
 } txd_replay_tile;
 
 /* One pass over the recording. */
@@ -91,9 +121,10 @@ typedef struct txd_feed {
     txd_arena *arena; /* of the inputs of this step */
     txd_inputs inputs;
     txd_pass pass;
-    txd_replay_buffer value[TXD_POINT_COUNT]; /* whole values of this layer */
-    bool loaded[TXD_POINT_COUNT];
-    txd_replay_buffer tile[3], part;
+    txd_replay_buffer value[2][TXD_POINT_COUNT]; /* whole ones of this layer: values,
+                                                    gradients */
+    bool loaded[2][TXD_POINT_COUNT];
+    txd_replay_buffer tile[2][3], part;
     txd_replay_buffer rows;     /* recorded: (column, b, h, q) of a layer */
     txd_replay_buffer computed; /* (rows, column) of a tile */
     txd_replay_buffer marks;    /* hidden, seen, first_seen, max, lse of a tile */
@@ -113,9 +144,9 @@ txd_block txd_feed_block(const txd_feed *feed, size_t stop);
 txd_status txd_feed_read(txd_feed *feed, const unsigned *asks, unsigned offers,
                          const txd_block *block);
 
-/* Reads the whole value at a point into feed->value (replay_value.c). ERR_MISSING if
- * it was not recorded. */
-txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, txd_point point, int layer);
+/* Reads the whole value (or gradient) at a stop of a point into feed->value
+ * (replay_value.c). ERR_MISSING if it was not recorded, or for TXD_REPLAY_NONE. */
+txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, size_t stop);
 /* Reads a block of a point's value as the pass's dtype; start without the step. */
 txd_status txd_feed_load_block(const txd_feed *feed, void *out, size_t stop,
                                const size_t *start, const size_t *count);
@@ -132,13 +163,16 @@ typedef struct txd_feed_offer {
 txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t stop);
 txd_status txd_feed_whole(txd_feed *feed, size_t stop);
 txd_status txd_feed_logits(txd_feed *feed, size_t stop);
+txd_status txd_feed_parameter_gradient(txd_feed *feed, size_t stop);
+/* The layer in which a site outside of the layers finds values of them. */
+int txd_feed_layer(const txd_feed *feed, const txd_site *site, txd_point point);
 
-/* Scores, masked and weights of an attention of a layer, tile by tile
- * (replay_tile.c). */
-txd_status txd_feed_attention(txd_feed *feed, txd_attention_kind kind, int layer);
-/* The values of a tile at one of the three points of its attention. */
+/* Scores, masked and weights of an attention of a layer, tile by tile, or their
+ * gradients, the other way (replay_tile.c): of the one that the site is of. */
+txd_status txd_feed_attention(txd_feed *feed, const txd_site *site);
+/* What a tile has at the stop of one of the three points of its attention. */
 txd_status txd_feed_tile_value(txd_feed *feed, txd_tensor *out, txd_replay_tile *tile,
-                               txd_point point, int layer);
+                               size_t stop);
 
 /* Row statistics of a tile: *out is (rows, TXD_ROW_COUNT), or NULL if they cannot be
  * had (replay_rows.c). */

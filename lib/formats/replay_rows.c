@@ -176,11 +176,13 @@ static txd_status computed_rows(txd_feed *feed, txd_replay_tile *tile, int layer
     };
     bool has_scores;
 
-    TXD_TRY(txd_feed_tile_value(feed, &weights, tile, point, layer));
+    TXD_TRY(txd_feed_tile_value(feed, &weights, tile,
+                                txd_replay_stop_of(feed->replay, point, layer)));
     TXD_TRY(txd_feed_marks(feed, &marks, tile, layer));
-    has_scores = txd_feed_tile_value(feed, &masked, tile,
-                                     txd_point_in(tile->kind, TXD_POINT_ATTN_MASKED),
-                                     layer) == TXD_OK;
+    point = txd_point_in(tile->kind, TXD_POINT_ATTN_MASKED);
+    has_scores =
+        txd_feed_tile_value(feed, &masked, tile,
+                            txd_replay_stop_of(feed->replay, point, layer)) == TXD_OK;
     for (size_t r = 0; r < tile->rows; r++) {
         marks.max[r] = marks.lse[r] = (double)NAN;
         if (has_scores)

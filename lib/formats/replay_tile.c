@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attention, tile by tile: scores, masked scores and weights of a few query rows of
- * one head, as a live pass offers them. Memory is that of one tile.
+ * one head, as a live pass offers them; of gradients the other way round. Memory is
+ * that of one tile.
  */
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct source {
 typedef struct attention {
     txd_attention_kind kind;
     int layer;
+    bool is_gradient;
     size_t keys;
     size_t stops[3];
     unsigned wants[3];
@@ -38,36 +40,54 @@ static int which_of(txd_point point)
 }
 
 txd_status txd_feed_tile_value(txd_feed *feed, txd_tensor *out, txd_replay_tile *tile,
-                               txd_point point, int layer)
+                               size_t stop)
 {
     const size_t keys = tile->keys;
     const size_t start[4] = {tile->batch, tile->head, tile->first, 0};
     const size_t count[4] = {1, 1, tile->rows, keys};
-    size_t stop = txd_replay_stop_of(feed->replay, point, layer);
-    txd_replay_buffer *buffer = &feed->tile[which_of(point)];
+    const txd_site *site;
+    txd_replay_buffer *buffer;
+    bool *loaded;
 
-    if (stop == TXD_REPLAY_NONE || !txd_feed_has(feed, stop, (int)tile->head))
-        return txd_fail(TXD_ERR_MISSING, "%s was not recorded",
-                        txd_point_get(point)->name);
-    if (!tile->loaded[point]) {
+    if (stop == TXD_REPLAY_NONE)
+        return txd_fail(TXD_ERR_MISSING, "it does not exist in this model");
+    site = &feed->replay->stops[stop].site;
+    if (!txd_feed_has(feed, stop, (int)tile->head))
+        return txd_fail(TXD_ERR_MISSING, "%s was not recorded", site->name);
+    buffer = &feed->tile[txd_site_is_gradient(site->kind)][which_of(site->point)];
+    loaded = &tile->loaded[txd_site_is_gradient(site->kind)][site->point];
+    if (!*loaded) {
         TXD_TRY(txd_replay_reserve(buffer, tile->rows * keys, sizeof(double)));
         TXD_TRY(txd_feed_load_block(feed, buffer->data, stop, start, count));
-        tile->loaded[point] = true;
+        *loaded = true;
     }
     *out = txd_tensor_make(feed->pass.dtype, buffer->data, 4, count);
     return TXD_OK;
 }
 
-static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+static txd_status look_up(txd_tensor *out, const txd_block *block, txd_point point,
+                          bool is_gradient)
 {
     const source *from = block->source;
+    size_t stop = txd_replay_stop_at(from->feed->replay, is_gradient, point,
+                                     txd_feed_layer(from->feed, block->site, point));
 
     if (txd_point_get(point)->place != TXD_PLACE_TILE)
-        return txd_feed_load(from->feed, out, point, block->site->layer);
+        return txd_feed_load(from->feed, out, stop);
     if (txd_point_attention(point) != from->tile->kind)
         return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
                         txd_point_get(point)->name, block->site->name);
-    return txd_feed_tile_value(from->feed, out, from->tile, point, block->site->layer);
+    return txd_feed_tile_value(from->feed, out, from->tile, stop);
+}
+
+static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    return look_up(out, block, point, false);
+}
+
+static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    return look_up(out, block, point, true);
 }
 
 static txd_status add_stats(txd_feed *feed, attention *job, int which,
@@ -107,6 +127,7 @@ static void start_block(const txd_feed *feed, txd_block *block, const attention 
 
     *block = txd_feed_block(feed, job->stops[which]);
     block->earlier = earlier;
+    block->gradient = job->is_gradient ? gradient : NULL;
     block->source = from;
     block->start[0] = tile->batch;
     block->start[1] = tile->head;
@@ -128,14 +149,13 @@ static txd_status offer_point(txd_feed *feed, attention *job, int which,
     start_block(feed, &block, job, which, &from);
     if (txd_feed_has(feed, job->stops[which], (int)tile->head) &&
         ((wants & TXD_ASK_VALUE) || compute)) {
-        TXD_TRY(txd_feed_tile_value(feed, &block.value, tile,
-                                    txd_point_in(job->kind, points[which]),
-                                    job->layer));
+        TXD_TRY(txd_feed_tile_value(feed, &block.value, tile, job->stops[which]));
         bits |= TXD_ASK_VALUE;
         if (compute)
             TXD_TRY(add_stats(feed, job, which, tile, &block.value));
     }
-    if (points[which] == TXD_POINT_ATTN_WEIGHTS && (wants & TXD_ASK_ROWS))
+    if (!job->is_gradient && points[which] == TXD_POINT_ATTN_WEIGHTS &&
+        (wants & TXD_ASK_ROWS))
         TXD_TRY(txd_feed_rows(feed, &block.rows, tile, job->layer));
     if (block.rows)
         bits |= TXD_ASK_ROWS;
@@ -154,9 +174,12 @@ static txd_status offer_point(txd_feed *feed, attention *job, int which,
 static txd_status offer_tile(txd_feed *feed, attention *job, txd_replay_tile *tile,
                              bool last)
 {
-    for (int which = 0; which < 3; which++)
+    for (int i = 0; i < 3; i++) {
+        int which = job->is_gradient ? 2 - i : i;
+
         if (job->wants[which])
             TXD_TRY(offer_point(feed, job, which, tile, last));
+    }
     return TXD_OK;
 }
 
@@ -166,14 +189,14 @@ static txd_status prepare(const txd_feed *feed, attention *job)
 
     for (int i = 0; i < 3; i++) {
         txd_point point = txd_point_in(job->kind, points[i]);
-        size_t stop = txd_replay_stop_of(replay, point, job->layer);
-        unsigned offers = txd_replay_offers(replay, point, job->layer);
+        size_t stop = txd_replay_stop_at(replay, job->is_gradient, point, job->layer);
+        unsigned offers = txd_replay_offers_at(replay, stop);
 
         job->stops[i] = stop;
         job->wants[i] = txd_feed_wants(feed, stop) & offers;
         TXD_TRY(txd_feed_offers(feed, &job->offers[i], stop));
         job->any_head[i] = txd_feed_has(feed, stop, TXD_REPLAY_ANY_HEAD);
-        if (points[i] == TXD_POINT_ATTN_WEIGHTS)
+        if (points[i] == TXD_POINT_ATTN_WEIGHTS && !job->is_gradient)
             job->has_rows =
                 job->any_head[i] ||
                 (replay->has_rows[job->kind] &&
@@ -187,13 +210,16 @@ static txd_status prepare(const txd_feed *feed, attention *job)
     return TXD_OK;
 }
 
-txd_status txd_feed_attention(txd_feed *feed, txd_attention_kind kind, int layer)
+txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
 {
     size_t batch = feed->inputs.batch, length = feed->inputs.length;
     size_t heads = feed->replay->config.n_heads;
-    attention job = {.kind = kind, .layer = layer, .keys = length};
+    attention job = {.kind = txd_point_attention(site->point),
+                     .layer = site->layer,
+                     .is_gradient = txd_site_is_gradient(site->kind),
+                     .keys = length};
 
-    if (kind == TXD_ATTENTION_CROSS)
+    if (job.kind == TXD_ATTENTION_CROSS)
         job.keys = feed->inputs.memory_length;
     TXD_TRY(prepare(feed, &job));
     if (!(job.wants[0] | job.wants[1] | job.wants[2]))
@@ -201,7 +227,7 @@ txd_status txd_feed_attention(txd_feed *feed, txd_attention_kind kind, int layer
     for (size_t b = 0; b < batch; b++)
         for (size_t h = 0; h < heads; h++)
             for (size_t first = 0; first < length; first += TXD_REPLAY_ROWS) {
-                txd_replay_tile tile = {.kind = kind,
+                txd_replay_tile tile = {.kind = job.kind,
                                         .batch = b,
                                         .head = h,
                                         .first = first,

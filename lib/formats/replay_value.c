@@ -25,30 +25,67 @@ bool txd_feed_has(const txd_feed *feed, size_t stop, int head)
             txd_replay_recorded(replay, "full", &at->site, feed->pass.step, head));
 }
 
-txd_status txd_feed_stats(const txd_feed *feed, double *out, bool *found, size_t stop)
+/* What the norms of a gradient, of the loss as it is, say of the statistics. */
+static void from_norms(double *out, const double *norms, double scale)
+{
+    enum { COUNT, L2, RMS, MAX_ABS, ZEROS, NONFINITE };
+
+    for (int i = 0; i < TXD_STAT_COUNT_OF; i++)
+        out[i] = (double)NAN;
+    out[TXD_STAT_COUNT] = norms[COUNT];
+    out[TXD_STAT_RMS] = norms[RMS] * scale;
+    out[TXD_STAT_NONFINITE] = norms[NONFINITE];
+    out[TXD_STAT_FIRST] = -1;
+    if (norms[NONFINITE] == 0)
+        out[TXD_STAT_FIRST_VALUE] = 0;
+}
+
+static txd_status read_series(const txd_feed *feed, double *out, bool *found,
+                              const txd_replay_stop *stop, txd_replay_series series)
 {
     const txd_replay *replay = feed->replay;
-    const txd_replay_stop *at = &replay->stops[stop];
-    const size_t start[3] = {(size_t)feed->pass.step, at->stats, 0};
-    const size_t count[3] = {1, 1, TXD_STAT_COUNT_OF};
+    bool is_norm = series == TXD_REPLAY_GRAD_NORM;
+    const size_t start[3] = {(size_t)feed->pass.step, stop->row[series], 0};
+    const size_t count[3] = {1, 1,
+                             is_norm ? TXD_REPLAY_NORM_FIELDS : TXD_STAT_COUNT_OF};
+    bool is_scaled = stop->site.kind == TXD_SITE_GRADIENT;
+    double row[TXD_STAT_COUNT_OF];
     txd_trace_info info;
 
-    *found = false;
-    if (at->stats == TXD_REPLAY_NONE)
-        return TXD_OK;
-    TXD_TRY(txd_trace_get(replay->trace, &info, replay->stats));
+    TXD_TRY(txd_trace_get(replay->trace, &info, replay->series[series]));
     if (info.rank != 3 || start[0] >= info.dims[0])
         return TXD_OK;
-    TXD_TRY(txd_trace_read(replay->trace, out, replay->stats, start, count, TXD_F64));
+    TXD_TRY(txd_trace_read(replay->trace, row, replay->series[series], start, count,
+                           TXD_F64));
+    if (is_norm)
+        from_norms(out, row, is_scaled ? feed->pass.loss_scale : 1);
+    else
+        memcpy(out, row, sizeof row);
     /* A step that was left out has no count. */
     *found = out[TXD_STAT_COUNT] >= 0;
     return TXD_OK;
 }
 
+txd_status txd_feed_stats(const txd_feed *feed, double *out, bool *found, size_t stop)
+{
+    const txd_replay_stop *at = &feed->replay->stops[stop];
+
+    *found = false;
+    for (int s = 0; s < TXD_REPLAY_SERIES && !*found; s++)
+        if (at->row[s] != TXD_REPLAY_NONE)
+            TXD_TRY(read_series(feed, out, found, at, (txd_replay_series)s));
+    return TXD_OK;
+}
+
+static bool has_heads(const txd_site *site)
+{
+    return !txd_site_is_parameter(site->kind) &&
+           strpbrk(txd_point_get(site->point)->axes, "hg") != NULL;
+}
+
 txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t stop)
 {
-    const char *axes = txd_point_get(feed->replay->stops[stop].site.point)->axes;
-    bool heads = strpbrk(axes, "hg") != NULL;
+    bool heads = has_heads(&feed->replay->stops[stop].site);
 
     TXD_TRY(txd_feed_stats(feed, out->stats, &out->has_stats, stop));
     out->has_value =
@@ -66,7 +103,8 @@ txd_status txd_feed_load_block(const txd_feed *feed, void *out, size_t stop,
     const txd_replay_stop *at = &replay->stops[stop];
     size_t from[TXD_MAX_RANK + 1] = {(size_t)feed->pass.step};
     size_t length[TXD_MAX_RANK + 1] = {1};
-    bool input = txd_point_get(at->site.point)->place == TXD_PLACE_INPUT;
+    bool input = at->site.kind == TXD_SITE_VALUE &&
+                 txd_point_get(at->site.point)->place == TXD_PLACE_INPUT;
     txd_trace_info info;
 
     TXD_TRY(txd_trace_get(replay->trace, &info, at->value));
@@ -75,11 +113,10 @@ txd_status txd_feed_load_block(const txd_feed *feed, void *out, size_t stop,
         length[axis] = count[axis - 1];
         if (from[axis] + length[axis] > info.dims[axis])
             return txd_replay_name_file(
-                replay,
-                txd_fail(TXD_ERR_FORMAT,
-                         "%s: axis '%c' has %zu elements, step %d has %zu", info.name,
-                         txd_point_get(at->site.point)->axes[axis - 1], info.dims[axis],
-                         feed->pass.step, from[axis] + length[axis]));
+                replay, txd_fail(TXD_ERR_FORMAT,
+                                 "%s: axis %d has %zu elements, step %d has %zu",
+                                 info.name, axis, info.dims[axis], feed->pass.step,
+                                 from[axis] + length[axis]));
     }
     return txd_trace_read(replay->trace, out, at->value, from, length,
                           input ? TXD_I32 : feed->pass.dtype);
@@ -101,30 +138,25 @@ static void *input_of(const txd_feed *feed, txd_point point)
     }
 }
 
-/* What follows the layers reads the last of them, as in a live pass. */
-static size_t stop_of(const txd_replay *replay, txd_point point, int layer)
-{
-    if (!txd_point_per_layer(point))
-        layer = -1;
-    else if (layer < 0)
-        layer = (int)replay->config.n_layers - 1;
-    return txd_replay_stop_of(replay, point, layer);
-}
-
-txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, txd_point point, int layer)
+txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, size_t stop)
 {
     const size_t start[TXD_MAX_RANK] = {0};
-    size_t stop = stop_of(feed->replay, point, layer), count;
-    txd_replay_buffer *buffer = &feed->value[point];
+    txd_replay_buffer *buffer;
     txd_feed_offer offer;
     txd_block block;
+    bool *loaded, is_gradient;
+    txd_point point;
+    size_t count;
 
     if (stop == TXD_REPLAY_NONE)
-        return txd_fail(TXD_ERR_MISSING, "%s does not exist in this model",
-                        txd_point_get(point)->name);
+        return txd_fail(TXD_ERR_MISSING, "it does not exist in this model");
     block = txd_feed_block(feed, stop);
+    point = block.site->point;
+    is_gradient = txd_site_is_gradient(block.site->kind);
+    buffer = &feed->value[is_gradient][point];
+    loaded = &feed->loaded[is_gradient][point];
     TXD_TRY(txd_feed_offers(feed, &offer, stop));
-    if (!offer.has_value && input_of(feed, point)) {
+    if (!is_gradient && !offer.has_value && input_of(feed, point)) {
         block.value.data = input_of(feed, point);
         *out = block.value;
         return TXD_OK;
@@ -135,17 +167,18 @@ txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, txd_point point, int l
     if (count > MAX_VALUE_BYTES / sizeof(double))
         return txd_fail(TXD_ERR_LIMIT, "%s: %zu elements are too many at once",
                         block.site->name, count);
-    if (!feed->loaded[point]) {
+    if (!*loaded) {
         TXD_TRY(txd_replay_reserve(buffer, count, sizeof(double)));
         TXD_TRY(txd_feed_load_block(feed, buffer->data, stop, start, block.dims));
-        feed->loaded[point] = true;
+        *loaded = true;
     }
     block.value.data = buffer->data;
     *out = block.value;
     return TXD_OK;
 }
 
-static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+static txd_status look_up(txd_tensor *out, const txd_block *block, txd_point point,
+                          bool is_gradient)
 {
     /* `source` is const for taps; it is this feed, which caches what it reads. */
     union {
@@ -156,7 +189,20 @@ static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point poi
     if (txd_point_get(point)->place == TXD_PLACE_TILE)
         return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
                         txd_point_get(point)->name, block->site->name);
-    return txd_feed_load(from.feed, out, point, block->site->layer);
+    return txd_feed_load(
+        from.feed, out,
+        txd_replay_stop_at(from.feed->replay, is_gradient, point,
+                           txd_feed_layer(from.feed, block->site, point)));
+}
+
+static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    return look_up(out, block, point, false);
+}
+
+static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point point)
+{
+    return look_up(out, block, point, true);
 }
 
 /* ---- statistics of a value that was recorded without them ---- */
@@ -227,15 +273,17 @@ txd_status txd_feed_whole(txd_feed *feed, size_t stop)
     unsigned wants = txd_feed_wants(feed, stop);
     txd_feed_offer offer;
     txd_block block;
-    bool has_input;
+    bool has_input, is_gradient;
 
     if (wants == 0)
         return TXD_OK;
     block = txd_feed_block(feed, stop);
+    is_gradient = txd_site_is_gradient(block.site->kind);
     block.earlier = earlier;
+    block.gradient = is_gradient ? gradient : NULL;
     block.source = feed;
     block.last = true;
-    has_input = input_of(feed, block.site->point) != NULL;
+    has_input = !is_gradient && input_of(feed, block.site->point) != NULL;
     TXD_TRY(txd_feed_offers(feed, &offer, stop));
     if (has_input)
         offer.bits |= TXD_ASK_VALUE | TXD_ASK_STATS;
@@ -243,8 +291,7 @@ txd_status txd_feed_whole(txd_feed *feed, size_t stop)
         return TXD_OK;
     if ((offer.has_value || has_input) &&
         ((wants & TXD_ASK_VALUE) || !offer.has_stats)) {
-        TXD_TRY(
-            txd_feed_load(feed, &block.value, block.site->point, block.site->layer));
+        TXD_TRY(txd_feed_load(feed, &block.value, stop));
         if ((wants & TXD_ASK_STATS) && !offer.has_stats)
             TXD_TRY(compute_stats(feed, offer.stats, block.site->point, &block.value));
     }
@@ -297,8 +344,6 @@ txd_status txd_feed_logits(txd_feed *feed, size_t stop)
             size_t left = length - first;
             txd_block block = txd_feed_block(feed, stop);
 
-            block.earlier = earlier;
-            block.source = feed;
             block.start[0] = i;
             block.start[1] = first;
             block.value.dims[0] = 1;

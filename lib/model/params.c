@@ -19,6 +19,7 @@ struct txd_params {
     size_t *index;
     size_t bound; /* those of one model, at the front; the rest is the encoder's */
     struct txd_params *encoder; /* the embeddings and the rest, or NULL */
+    bool is_bare;               /* without values */
 };
 
 static const struct {
@@ -65,17 +66,18 @@ static txd_status add(txd_params *params, const txd_config *config, txd_param_id
     size_t dims[TXD_MAX_RANK], count;
     char name[80];
     int rank;
-    void *data;
+    void *data = NULL;
 
     if (!txd_param_exists(config, id))
         return TXD_OK;
     rank = txd_param_dims(dims, config, id);
     TXD_TRY(txd_shape_count(&count, dims, rank));
-    data = txd_arena_alloc(params->arena, count, txd_dtype_bytes(dtype));
+    if (!params->is_bare)
+        data = txd_arena_alloc(params->arena, count, txd_dtype_bytes(dtype));
     txd_param_name_in(name, sizeof name, config, id, layer);
     *param = (txd_param){.id = id, .layer = layer, .encoder_layer = -1};
     param->name = txd_arena_string(params->arena, name);
-    if (!data || !param->name)
+    if ((!data && !params->is_bare) || !param->name)
         return txd_fail_prefix(TXD_ERR_MEMORY, "%s", name);
     param->value = txd_tensor_make(dtype, data, rank, dims);
     params->count++;
@@ -131,6 +133,7 @@ static txd_status add_encoder(txd_params *params, const txd_config *config,
         return TXD_ERR_MEMORY;
     params->encoder = encoder;
     encoder->arena = params->arena;
+    encoder->is_bare = params->is_bare;
     TXD_TRY(make_lists(encoder, config));
     for (int id = 0; id < first_of_layers(); id++)
         if (params->index[id] > 0) {
@@ -229,14 +232,15 @@ char *txd_param_name_in(char *text, size_t bytes, const txd_config *config,
     return text;
 }
 
-txd_status txd_params_create(txd_params **out, const txd_config *config,
-                             txd_dtype dtype)
+static txd_status create(txd_params **out, const txd_config *config, txd_dtype dtype,
+                         bool is_bare)
 {
     txd_params *params = calloc(1, sizeof *params);
     txd_status status;
 
     if (!params)
         return txd_fail(TXD_ERR_MEMORY, "no memory for the parameters");
+    params->is_bare = is_bare;
     status = fill(params, config, dtype);
     if (status != TXD_OK) {
         txd_params_destroy(params);
@@ -244,6 +248,17 @@ txd_status txd_params_create(txd_params **out, const txd_config *config,
     }
     *out = params;
     return TXD_OK;
+}
+
+txd_status txd_params_create(txd_params **out, const txd_config *config,
+                             txd_dtype dtype)
+{
+    return create(out, config, dtype, false);
+}
+
+txd_status txd_params_describe(txd_params **out, const txd_config *config)
+{
+    return create(out, config, TXD_F32, true);
 }
 
 void txd_params_destroy(txd_params *params)

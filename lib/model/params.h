@@ -51,6 +51,8 @@ double txd_params_bytes(const txd_config *config, txd_dtype dtype);
  * the checkpoint is F64). The caller owns *out. */
 txd_status txd_params_create(txd_params **out, const txd_config *config,
                              txd_dtype dtype);
+/* The same list without memory for values, whose data are NULL: names and shapes. */
+txd_status txd_params_describe(txd_params **out, const txd_config *config);
 void txd_params_destroy(txd_params *params); /* NULL is allowed */
 
 size_t txd_params_count(const txd_params *params);

@@ -15,8 +15,8 @@
 #define SORT                                                                           \
     "input : { tokens = ([0, 1, 2, 1, 0, 2, 0, 0, 1, 1, 2], [2, 1, 1, 0, 0, 2]); }; "
 #define EVERYTHING                                                                     \
-    "record : ( { probe = \"full\"; points = \"*\"; }, { probe = \"rows\"; }, "        \
-    "{ probe = \"stats\"; points = \"*\"; }, { probe = \"norms\"; } ); "
+    "record : ( { probe = \"full\"; points = \"*,*@grad\"; }, { probe = \"rows\"; }, " \
+    "{ probe = \"stats\"; points = \"*,*@grad\"; }, { probe = \"norms\"; } ); "
 
 enum { TEXT = 4096 };
 

@@ -31,7 +31,7 @@ static const txd_point *needs(void *self, txd_point point)
     static txd_point list[2];
     const pass_log *log = self;
 
-    list[0] = point == TXD_POINT_ATTN_WEIGHTS ? log->earlier : TXD_POINT_COUNT;
+    list[0] = point == TXD_POINT_ATTN_WEIGHTS ? log->earlier : log->later;
     list[1] = TXD_POINT_COUNT;
     return list;
 }
@@ -88,6 +88,7 @@ static void keep(logged_block *out, const txd_block *block)
     memcpy(out->part, block->value.dims, sizeof out->part);
     memcpy(out->start, block->start, sizeof out->start);
     out->u_store = block->pass->u_store;
+    out->loss_scale = block->pass->loss_scale;
     if (block->value.data)
         out->values = copy_tensor(&block->value);
     if (block->rows)
@@ -122,6 +123,24 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     return TXD_OK;
 }
 
+static txd_status merge_all(void *self, const txd_block *block, const void *slot)
+{
+    const txd_site *site = block->site;
+    pass_log *log = self;
+    txd_block other = *block;
+
+    TXD_TRY(merge(self, block, slot));
+    if (log->later == TXD_POINT_COUNT || site->kind != TXD_SITE_GRADIENT ||
+        (site->point != TXD_POINT_ATTN_SCORES && site->point != TXD_POINT_MLP_UP))
+        return TXD_OK;
+    other.stats = NULL;
+    ok(txd_block_earlier(&other.value, block, log->later));
+    keep(add_block(log), &other);
+    ok(txd_block_gradient(&other.value, block, log->later));
+    keep(add_block(log), &other);
+    return TXD_OK;
+}
+
 static txd_status step_end(void *self, const txd_pass *pass)
 {
     pass_log *log = self;
@@ -133,14 +152,18 @@ static txd_status step_end(void *self, const txd_pass *pass)
 
 void pass_log_init(pass_log *log, unsigned asks, const char *points)
 {
-    *log = (pass_log){.asks = asks, .points = points, .earlier = TXD_POINT_COUNT};
+    *log = (pass_log){.asks = asks,
+                      .points = points,
+                      .earlier = TXD_POINT_COUNT,
+                      .later = TXD_POINT_COUNT};
     log->tap = (txd_tap){.name = "log",
                          .self = log,
                          .ask = ask,
                          .needs = needs,
                          .slot_bytes = 16,
                          .reduce = reduce,
-                         .merge = merge,
+                         .gradients = true,
+                         .merge = merge_all,
                          .step_end = step_end};
 }
 
@@ -187,6 +210,7 @@ static void same_block(const logged_block *found, const logged_block *expected,
     ck_assert_int_eq(found->first_token, expected->first_token);
     ck_assert_int_eq(found->last_valid, expected->last_valid);
     ck_assert(found->u_store == expected->u_store);
+    ck_assert(found->loss_scale == expected->loss_scale);
     if (parts & TXD_ASK_STATS)
         same_doubles(found->stats, expected->stats, TXD_STAT_COUNT_OF, tolerance, name);
     if (expected->site.kind == TXD_SITE_PARAMETER)
@@ -287,7 +311,7 @@ static txd_inputs make_inputs(const live *from, const recorded_pass *pass, size_
 }
 
 static txd_recorder *make_recorder(const char *path, const live *from,
-                                   const recorded_pass *pass)
+                                   const recorded_pass *pass, bool *backward)
 {
     txd_probe_context context = {.claimed = &from->config,
                                  .params = from->params,
@@ -312,6 +336,7 @@ static txd_recorder *make_recorder(const char *path, const live *from,
     context.order = order;
     ok(txd_cfg_parse(&root, from->arena, "record.cfg",
                      pass->record ? pass->record : "seed = 1;"));
+    *backward = txd_record_asks_gradients(root);
     ok(txd_record_read(&uses, &count, from->arena, root, &context));
     txd_text_init(&config);
     txd_config_print(&config, &from->config);
@@ -331,7 +356,7 @@ void pass_record(const char *path, const recorded_pass *pass, pass_log *log)
     txd_run *run;
 
     load(&from, pass);
-    recorder = make_recorder(path, &from, pass);
+    recorder = make_recorder(path, &from, pass, &options.backward);
     probes = txd_recorder_taps(recorder, &options.tap_count);
     ck_assert_uint_lt(options.tap_count, 31);
     memcpy(taps, probes, options.tap_count * sizeof *taps);

@@ -18,7 +18,7 @@ typedef struct logged_block {
     double *values; /* NULL if there were none */
     double *rows;
     double *stats;
-    double u_store;
+    double u_store, loss_scale;
     size_t batch, length; /* of the inputs */
     int32_t first_token, last_valid;
 } logged_block;
@@ -28,6 +28,9 @@ typedef struct pass_log {
     const char *points; /* globs of sites to ask for; NULL = all, and parameters */
     unsigned asks;      /* bits to ask for; ROWS only where there are rows */
     txd_point earlier;  /* added to the log of attn.weights; TXD_POINT_COUNT = none */
+    /* The value and the gradient of this point are added to the log of the gradients of
+     * attn.scores and mlp.up; TXD_POINT_COUNT = none. */
+    txd_point later;
     logged_block *blocks;
     size_t count, capacity, steps;
 } pass_log;
@@ -52,7 +55,8 @@ typedef struct recorded_pass {
     size_t padding; /* tokens, and rows of memory, at the end of the last row */
 } recorded_pass;
 
-/* Runs it, records to `path` and logs with `log`. */
+/* Runs it, backward too if the record asks for gradients, records to `path` and logs
+ * with `log`. */
 void pass_record(const char *path, const recorded_pass *pass, pass_log *log);
 
 /* Opens the recording and feeds it to `log`. */
