@@ -13,12 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first row that sees no key although the claimed mask shows some, or although a
- * row without keys is NaN. */
+/* The first row whose keys are all -Inf to the softmax. */
 typedef struct empty_row {
     bool is_set;
-    txd_point point;
-    int layer;
     txd_law_place at;
     double seen; /* keys that the claimed mask shows it */
 } empty_row;
@@ -33,7 +30,7 @@ typedef struct state {
     txd_nonfinite last; /* the farthest site in the step of the origin */
     uint64_t sites, bad_sites, values;
     double worst;
-    empty_row empty;
+    empty_row (*empty)[2]; /* per layer and attention */
 } state;
 
 /* A site that comes in parts: what met there must be read while the part is at hand. */
@@ -134,27 +131,18 @@ static void end_site(state *s, const txd_block *block)
         s->pending[site.point].is_set = false;
 }
 
-static bool is_empty(const txd_law_row *row, const txd_block *block)
-{
-    const txd_config *claimed = block->pass->claimed;
-
-    return row->column[TXD_ROW_MAX] == -INFINITY &&
-           (row->column[TXD_ROW_SEEN] > 0 ||
-            claimed->layers[block->site->layer].masked_row == TXD_MASKED_ROW_NAN);
-}
-
 static void look_for_empty_rows(state *s, const txd_block *block)
 {
+    const txd_site *site = block->site;
+    empty_row *empty = &s->empty[site->layer][txd_point_attention(site->point)];
     txd_law_row row;
 
-    for (size_t i = 0; i < txd_law_rows(block) && !s->empty.is_set; i++)
-        if (txd_law_row_get(&row, block, i) && is_empty(&row, block))
-            s->empty = (empty_row){true,
-                                   block->site->point,
-                                   block->site->layer,
-                                   {block->site->step, (int64_t)row.batch,
-                                    (int64_t)row.head, (int64_t)row.query, -1},
-                                   row.column[TXD_ROW_SEEN]};
+    for (size_t i = 0; i < txd_law_rows(block) && !empty->is_set; i++)
+        if (txd_law_row_get(&row, block, i) && row.column[TXD_ROW_MAX] == -INFINITY)
+            *empty = (empty_row){true,
+                                 {site->step, (int64_t)row.batch, (int64_t)row.head,
+                                  (int64_t)row.query, -1},
+                                 row.column[TXD_ROW_SEEN]};
 }
 
 static void reduce(void *slot, const void *self, const txd_block *block)
@@ -202,14 +190,18 @@ static txd_finding finding_at(const txd_nonfinite *site)
  * lies in the first row that sees none. */
 static double empty_at_origin(const state *s)
 {
-    txd_law_place at = txd_nonfinite_place(&s->origin);
-    bool is_same =
-        s->empty.is_set && s->empty.layer == s->origin.layer &&
-        txd_point_attention(s->empty.point) == txd_point_attention(s->origin.point) &&
-        s->empty.at.step == at.step && s->empty.at.batch == at.batch &&
-        s->empty.at.head == at.head && s->empty.at.query == at.query;
+    const txd_nonfinite *site = &s->origin;
+    txd_law_place at = txd_nonfinite_place(site);
+    const empty_row *empty;
+    bool is_same;
 
-    return is_same ? s->empty.seen : (double)NAN;
+    if (site->layer < 0 || txd_site_is_parameter(site->kind))
+        return (double)NAN;
+    empty = &s->empty[site->layer][txd_point_attention(site->point)];
+    is_same = empty->is_set && empty->at.step == at.step &&
+              empty->at.batch == at.batch && empty->at.head == at.head &&
+              empty->at.query == at.query;
+    return is_same ? empty->seen : (double)NAN;
 }
 
 static txd_status add_parameters(txd_result *result, const state *s)
@@ -260,16 +252,30 @@ static txd_status finish(void *self, txd_result *result)
     return TXD_OK;
 }
 
+static void destroy(void *self)
+{
+    state *s = self;
+
+    if (!s)
+        return;
+    txd_finite_params_finish(&s->params);
+    free(s->empty);
+    free(s);
+}
+
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
 {
     state *s = calloc(1, sizeof *s);
-    txd_status status;
+    txd_status status = TXD_ERR_MEMORY;
 
-    if (!s)
-        return txd_fail(TXD_ERR_MEMORY, "finite: no memory");
-    status = txd_finite_params_init(&s->params, context);
+    if (s)
+        s->empty = calloc(context->claimed->n_layers, sizeof *s->empty);
+    if (!s || !s->empty)
+        (void)txd_fail(TXD_ERR_MEMORY, "finite: no memory");
+    else
+        status = txd_finite_params_init(&s->params, context);
     if (status != TXD_OK) {
-        free(s);
+        destroy(s);
         return status;
     }
     for (int p = 0; p < TXD_POINT_COUNT; p++)
@@ -284,14 +290,6 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
                      .merge = merge};
     *out = s;
     return TXD_OK;
-}
-
-static void destroy(void *self)
-{
-    state *s = self;
-
-    txd_finite_params_finish(&s->params);
-    free(s);
 }
 
 const txd_check txd_check_finite = {

@@ -48,10 +48,11 @@ typedef struct txd_meeting {
     txd_operand operands[TXD_OPERANDS];
     txd_operand_part parts[TXD_OPERANDS]; /* count 0: not at hand */
     double product, scale; /* of a score: q.k; and what finite scores are of theirs */
-    size_t shown, shut, undefined; /* keys of the row that the claimed mask shows; of
-                                      these -Inf, and NaN, to the softmax */
-    double highest;                /* of the row, as the softmax reads it */
-    bool has_row;                  /* that row was at hand */
+    /* Of the row, as the softmax reads it: */
+    bool has_row;            /* it was at hand */
+    bool is_open;            /* some key, shown or not, is above -Inf */
+    size_t shown, undefined; /* keys that the claimed mask shows; of these NaN */
+    double highest;          /* of those */
     double variance;  /* of the row that a norm reads; of an rmsnorm the mean square */
     txd_point stream; /* what that norm reads */
 } txd_meeting;

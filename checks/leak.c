@@ -15,17 +15,18 @@ txd_status txd_leaks_create(txd_leaks **out, const txd_leak_kind *kind,
 {
     txd_leaks *leaks = calloc(1, sizeof *leaks);
 
+    size_t tallies = 2 * claimed->n_layers * claimed->n_heads;
+
     if (leaks)
-        leaks->tallies =
-            calloc(claimed->n_layers * claimed->n_heads, sizeof *leaks->tallies);
+        leaks->tallies = calloc(tallies, sizeof *leaks->tallies);
     if (!leaks || !leaks->tallies) {
         free(leaks);
         return txd_fail(TXD_ERR_MEMORY, "%s: no memory", kind->name);
     }
     leaks->kind = kind;
     leaks->claimed = claimed;
-    leaks->counted_step = -1;
-    for (size_t i = 0; i < claimed->n_layers * claimed->n_heads; i++)
+    leaks->counted[0].step = leaks->counted[1].step = -1;
+    for (size_t i = 0; i < tallies; i++)
         leaks->tallies[i].weight = -1;
     *out = leaks;
     return TXD_OK;
@@ -36,7 +37,8 @@ void txd_leaks_destroy(txd_leaks *leaks)
     if (!leaks)
         return;
     free(leaks->tallies);
-    free(leaks->counted);
+    free(leaks->counted[0].keys);
+    free(leaks->counted[1].keys);
     free(leaks);
 }
 
@@ -55,28 +57,30 @@ static uint32_t count_hidden(const txd_leaks *leaks, const txd_mask_view *mask,
 static txd_status count_step(txd_leaks *leaks, const txd_block *block)
 {
     const txd_inputs *inputs = block->pass->inputs;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
+    struct txd_leak_count *counted = &leaks->counted[kind];
     size_t count = inputs->batch * inputs->length;
-    uint32_t *counted;
+    uint32_t *keys;
 
-    if (leaks->counted_step == block->site->step)
+    if (counted->step == block->site->step)
         return TXD_OK;
-    if (count > leaks->counted_count) {
-        counted = realloc(leaks->counted, count * sizeof *counted);
-        if (!counted)
+    if (count > counted->count) {
+        keys = realloc(counted->keys, count * sizeof *keys);
+        if (!keys)
             return txd_fail(TXD_ERR_MEMORY, "%s: no memory for %zu rows",
                             leaks->kind->name, count);
-        leaks->counted = counted;
-        leaks->counted_count = count;
+        counted->keys = keys;
+        counted->count = count;
     }
     for (size_t b = 0; b < inputs->batch; b++) {
-        txd_mask_view mask =
-            txd_mask_of(&leaks->claimed->layers[block->site->layer], inputs, b);
+        txd_mask_view mask = txd_mask_of_attention(
+            kind, &leaks->claimed->layers[block->site->layer], inputs, b);
 
         for (size_t q = 0; q < inputs->length; q++)
-            leaks->counted[b * inputs->length + q] =
-                count_hidden(leaks, &mask, q, inputs->length);
+            counted->keys[b * inputs->length + q] =
+                count_hidden(leaks, &mask, q, block->dims[3]);
     }
-    leaks->counted_step = block->site->step;
+    counted->step = block->site->step;
     return TXD_OK;
 }
 
@@ -90,7 +94,7 @@ static int64_t position(const txd_block *block, size_t batch, size_t place)
 /* A key that a damaged recording may hold: -1 if it is none of this input. */
 static int64_t key_of(const txd_block *block, double key)
 {
-    return key >= 0 && key < (double)block->pass->inputs->length ? (int64_t)key : -1;
+    return key >= 0 && key < (double)block->dims[3] ? (int64_t)key : -1;
 }
 
 static void widen(txd_leak_tally *t, int64_t query)
@@ -109,7 +113,7 @@ static void add_leak(txd_leak_tally *t, const txd_leak_kind *kind,
     double seen = column[TXD_ROW_SUM] - all;
     int64_t key = key_of(block, column[kind->key]), away = 0;
 
-    if (key >= 0)
+    if (key >= 0 && txd_point_attention(block->site->point) == TXD_ATTENTION_SELF)
         away = position(block, row->batch, (size_t)key) -
                position(block, row->batch, row->query);
     widen(t, (int64_t)row->query);
@@ -129,17 +133,19 @@ static void add_leak(txd_leak_tally *t, const txd_leak_kind *kind,
 static void add_row(txd_leaks *leaks, const txd_block *block, const txd_law_row *row)
 {
     const txd_leak_kind *kind = leaks->kind;
-    size_t head = (size_t)block->site->layer * leaks->claimed->n_heads + row->head;
+    txd_attention_kind attention = txd_point_attention(block->site->point);
+    size_t part = 2 * (size_t)block->site->layer + (size_t)attention;
     size_t place = row->batch * block->pass->inputs->length + row->query;
-    txd_leak_tally *t = &leaks->tallies[head];
+    txd_leak_tally *t = &leaks->tallies[part * leaks->claimed->n_heads + row->head];
+    uint32_t hidden = leaks->counted[attention].keys[place];
 
-    leaks->hidden += leaks->counted[place];
+    leaks->hidden += hidden;
     if (!(row->column[kind->count] > 0 && row->column[kind->count] < 0x1p53))
         return;
     leaks->cells += (uint64_t)row->column[kind->count];
     t->rows++;
-    if ((int64_t)leaks->counted[place] > t->farthest)
-        t->farthest = leaks->counted[place];
+    if ((int64_t)hidden > t->farthest)
+        t->farthest = hidden;
     if (t->weight < 0)
         t->weight = 0;
     if (!(row->column[kind->max] <= 0))
@@ -179,15 +185,16 @@ static void join(txd_leak_tally *to, const txd_leak_tally *t)
     }
 }
 
-txd_leak_tally txd_leaks_layer(const txd_leaks *leaks, size_t layer, size_t *heads,
-                               size_t *all)
+txd_leak_tally txd_leaks_layer(const txd_leaks *leaks, txd_attention_kind kind,
+                               size_t layer, size_t *heads, size_t *all)
 {
     txd_leak_tally sum = {.weight = -1, .at = TXD_LAW_NOWHERE};
     size_t n_heads = leaks->claimed->n_heads;
 
     *heads = *all = 0;
     for (size_t h = 0; h < n_heads; h++) {
-        const txd_leak_tally *t = &leaks->tallies[layer * n_heads + h];
+        const txd_leak_tally *t =
+            &leaks->tallies[(2 * layer + (size_t)kind) * n_heads + h];
 
         *all += t->rows > 0;
         if (t->leaking == 0)
@@ -227,16 +234,18 @@ static void say_extent(txd_finding *finding, const txd_leak_tally *t, size_t hea
     txd_law_say(finding, ", in %zu of %zu head%s", heads, all, all == 1 ? "" : "s");
 }
 
-static txd_status add_layer(txd_result *result, const txd_leaks *leaks, size_t layer,
-                            void (*explain)(txd_finding *, const txd_leak_tally *))
+static txd_status add_part(txd_result *result, const txd_leaks *leaks, size_t part,
+                           void (*explain)(txd_finding *, const txd_leak_tally *))
 {
     size_t heads, all;
-    txd_leak_tally t = txd_leaks_layer(leaks, layer, &heads, &all);
+    txd_attention_kind kind = (txd_attention_kind)(part % 2);
+    txd_leak_tally t = txd_leaks_layer(leaks, kind, part / 2, &heads, &all);
     txd_finding finding;
 
     if (heads == 0)
         return TXD_OK;
-    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, (int)layer, &t.at);
+    finding = txd_law_finding(txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS),
+                              (int)(part / 2), &t.at);
     finding.measured = t.weight;
     finding.allowed = 0;
     say_leak(&finding, leaks, &t);
@@ -257,7 +266,7 @@ txd_status txd_leaks_finish(txd_leaks *leaks, txd_result *result,
     result->not_computed =
         leaks->hidden > leaks->cells ? leaks->hidden - leaks->cells : 0;
     result->allowed = 0;
-    for (size_t l = 0; l < leaks->claimed->n_layers; l++)
-        TXD_TRY(add_layer(result, leaks, l, explain));
+    for (size_t part = 0; part < 2 * leaks->claimed->n_layers; part++)
+        TXD_TRY(add_part(result, leaks, part, explain));
     return TXD_OK;
 }

@@ -38,27 +38,29 @@ typedef struct txd_leak_tally {
 typedef struct txd_leaks {
     const txd_leak_kind *kind;
     const txd_config *claimed;
-    txd_leak_tally *tallies; /* (layers, heads) */
+    txd_leak_tally *tallies; /* (layers, 2, heads): attention, cross-attention */
     uint64_t cells;          /* computed hidden cells */
     uint64_t hidden;         /* hidden cells, computed or not */
     size_t batches;
-    /* hidden keys per (b, q) of the step that `counted` names; layers may differ */
-    int counted_step;
-    size_t counted_count;
-    uint32_t *counted;
+    /* hidden keys per (b, q) in the step, of either attention; layers may differ */
+    struct txd_leak_count {
+        int step;
+        size_t count;
+        uint32_t *keys;
+    } counted[2];
 } txd_leaks;
 
 txd_status txd_leaks_create(txd_leaks **out, const txd_leak_kind *kind,
                             const txd_config *claimed);
 void txd_leaks_destroy(txd_leaks *leaks); /* NULL is allowed */
 
-/* Counts a block of attn.weights of a layer to which the law applies. */
+/* Counts a block of attention weights of a layer to which the law applies. */
 txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block);
 
-/* The heads of one layer taken together: only those that leak. `heads` counts them,
- * `all` the heads that had a hidden cell. */
-txd_leak_tally txd_leaks_layer(const txd_leaks *leaks, size_t layer, size_t *heads,
-                               size_t *all);
+/* The heads of one attention of a layer taken together: only those that leak. `heads`
+ * counts them, `all` the heads that had a hidden cell. */
+txd_leak_tally txd_leaks_layer(const txd_leaks *leaks, txd_attention_kind kind,
+                               size_t layer, size_t *heads, size_t *all);
 
 /* Fills the result: measured values, cells, and per layer one finding whose message
  * `explain` ends with what the evidence says. */

@@ -8,11 +8,8 @@
 
 #include <math.h>
 
-/* The largest float16, and what exp can take in float16 and float32. */
+/* The largest float16. */
 #define FLOAT16_LARGEST 65504.0
-#define EXP_LARGEST_F16 11.09
-#define EXP_LARGEST_F32 88.73
-#define EXP_LARGEST_F64 709.79
 /* A scale is measured on one rounded score. */
 #define SCALE_TOLERANCE 0.02
 
@@ -87,7 +84,7 @@ static bool say_score(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
-static bool say_shut(txd_finding *finding, double shown)
+static bool say_shut(txd_finding *finding, const txd_origin *o, double shown)
 {
     if (shown > 0)
         txd_law_say(finding,
@@ -96,8 +93,10 @@ static bool say_shut(txd_finding *finding, double shown)
                     "NaN",
                     shown);
     else
-        txd_law_say(finding, ". Cause: a fully masked row: no key is visible to this "
-                             "query, and mask.masked_row is \"nan\"");
+        txd_law_say(finding,
+                    ". Cause: a fully masked row: this query may see no key, and "
+                    "mask.masked_row is \"%s\"",
+                    txd_config_word("masked_row", layer_of(o)->masked_row));
     return true;
 }
 
@@ -109,36 +108,47 @@ static bool say_masked(txd_finding *finding, const txd_origin *o)
         txd_law_say(finding, ". Cause: a key is masked that the claimed mask shows");
         return true;
     }
-    if (!isnan(o->site->value) || m->shown < 2 || m->undefined != m->shown ||
-        !isinf(layer_of(o)->fill))
+    if (!isnan(o->site->value) || !isinf(layer_of(o)->fill) ||
+        (o->site->count != o->site->of && m->undefined != m->shown) ||
+        (o->site->of < 2 && m->shown < 2))
         return false;
     txd_law_say(finding,
-                ". Cause: -Inf is not handled: all %zu visible scores of this row are "
-                "NaN, as where a mask is multiplied by its fill: 0 x -Inf",
-                m->shown);
+                ". Cause: -Inf is not handled: all visible scores of %s are NaN, as "
+                "where a mask is multiplied by its fill: 0 x -Inf",
+                o->site->count == o->site->of ? "this layer" : "this row");
     return true;
 }
 
-static double exp_limit(const txd_origin *o)
+/* Above `high` exp overflows, below `low` it is 0. */
+typedef struct exp_range {
+    double low, high;
+} exp_range;
+
+static exp_range range_of_exp(const txd_origin *o)
 {
+    static const exp_range f64 = {-745.13, 709.78}, f32 = {-103.97, 88.72},
+                           f16 = {-17.33, 11.08};
+
     if (o->format == TXD_F64)
-        return EXP_LARGEST_F64;
-    return o->format == TXD_F16 && layer_of(o)->softmax == TXD_SOFTMAX_SAME
-               ? EXP_LARGEST_F16
-               : EXP_LARGEST_F32;
+        return f64;
+    return o->format == TXD_F16 && layer_of(o)->softmax == TXD_SOFTMAX_SAME ? f16 : f32;
 }
 
 static bool say_softmax(txd_finding *finding, const txd_origin *o)
 {
-    char highest[32], limit[32];
+    double highest = o->meeting->highest;
+    exp_range range = range_of_exp(o);
+    char text[32], limit[32];
+    bool is_high = highest > range.high;
 
-    if (!(o->meeting->highest > exp_limit(o)) || isinf(o->meeting->highest))
+    if (!(is_high || highest < range.low) || isinf(highest))
         return false;
     txd_law_say(finding,
-                ". Cause: the softmax does not subtract the largest score, %s: exp "
-                "overflows above %s",
-                txd_law_number(highest, o->meeting->highest),
-                txd_law_number(limit, exp_limit(o)));
+                ". Cause: the softmax does not subtract the largest score, %s: exp %s "
+                "%s",
+                txd_law_number(text, highest),
+                is_high ? "overflows above" : "of the whole row is 0, as it is below",
+                txd_law_number(limit, is_high ? range.high : range.low));
     return true;
 }
 
@@ -152,10 +162,10 @@ bool txd_origin_say_attention(txd_finding *finding, const txd_origin *o)
     if (own != TXD_POINT_ATTN_MASKED && own != TXD_POINT_ATTN_WEIGHTS &&
         own != TXD_POINT_ATTN_HEADS)
         return false;
-    if (m->shown > 0 && m->shut == m->shown)
-        return say_shut(finding, (double)m->shown);
-    if (!isnan(o->empty))
-        return say_shut(finding, o->empty);
+    if (m->has_row && m->shown > 0 && !m->is_open)
+        return say_shut(finding, o, (double)m->shown);
+    if (!m->has_row && !isnan(o->empty))
+        return say_shut(finding, o, o->empty);
     if (own == TXD_POINT_ATTN_MASKED)
         return say_masked(finding, o);
     return own == TXD_POINT_ATTN_WEIGHTS && say_softmax(finding, o);

@@ -32,15 +32,19 @@ const char *txd_origin_format(char text[64], const txd_origin *origin)
 
 /* ---- what it was made from ---- */
 
-static void say_operand(txd_finding *finding, const txd_operand *operand,
-                        const txd_operand_part *part)
+static void say_operand(txd_finding *finding, const txd_origin *origin, size_t i)
 {
-    const char *name = txd_point_get(operand->point)->name;
+    const txd_meeting *m = origin->meeting;
+    const txd_operand *operand = &m->operands[i];
+    /* Of the softmax's row only what the query may see. */
+    bool is_row = origin->site->kind == TXD_SITE_VALUE && m->has_row &&
+                  txd_point_in_self(operand->point) == TXD_POINT_ATTN_MASKED;
     char value[32];
 
-    txd_law_say(finding, "%s%s%s %s", name,
+    txd_law_say(finding, "%s%s%s %s", txd_point_get(operand->point)->name,
                 operand->is_gradient ? TXD_GRADIENT_SUFFIX : "",
-                part->count > 1 ? " up to" : "", txd_law_number(value, part->value));
+                m->parts[i].count > 1 ? " up to" : "",
+                txd_law_number(value, is_row ? m->highest : m->parts[i].value));
 }
 
 void txd_origin_say_operands(txd_finding *finding, const txd_origin *origin)
@@ -49,13 +53,13 @@ void txd_origin_say_operands(txd_finding *finding, const txd_origin *origin)
     const char *before = ". Made from ";
 
     for (size_t i = 0; i < m->operand_count; i++) {
+        bool is_forward =
+            txd_site_is_gradient(origin->site->kind) && !m->operands[i].is_gradient;
+
         if (m->parts[i].count == 0)
             continue;
-        if (txd_site_is_gradient(origin->site->kind) && !m->operands[i].is_gradient)
-            txd_law_say(finding, ". Forward: ");
-        else
-            txd_law_say(finding, "%s", before);
-        say_operand(finding, &m->operands[i], &m->parts[i]);
+        txd_law_say(finding, "%s", is_forward ? ". Forward: " : before);
+        say_operand(finding, origin, i);
         before = ", ";
     }
 }

@@ -28,18 +28,19 @@ static bool say_loss(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
+/* Its query is made from the row's gradients, which are 0. */
 static bool say_empty_row(txd_finding *finding, const txd_origin *o)
 {
     const txd_meeting *m = o->meeting;
     txd_point own = txd_point_in_self(o->site->point);
+    bool is_shut = m->has_row && !m->is_open;
 
-    if ((own != TXD_POINT_ATTN_MASKED && own != TXD_POINT_ATTN_WEIGHTS) ||
-        m->shown == 0 || m->shut != m->shown)
+    if (own < TXD_POINT_ATTN_Q || own > TXD_POINT_ATTN_WEIGHTS ||
+        (!is_shut && isnan(o->empty)))
         return false;
     txd_law_say(finding,
-                ". Cause: the softmax's backward of an empty row: all %zu keys that "
-                "this query may see are -Inf to it",
-                m->shown);
+                ". Cause: the softmax's backward half of a row without keys: all that "
+                "this query reads are -Inf to it, and its gradient must be 0");
     return true;
 }
 

@@ -30,13 +30,21 @@ static txd_mask_view mask_of(const glass *g)
                                  pass->inputs, g->at[0]);
 }
 
+/* A pass lets go of the logits tile by tile; a recording must not say more. */
+static bool is_gone(const txd_operand *operand, const txd_site *site)
+{
+    return operand->point == TXD_POINT_LOGITS && site->point != TXD_POINT_LOGITS;
+}
+
 static void read_operands(txd_meeting *out, const glass *g)
 {
-    out->operand_count =
-        txd_operands_of(out->operands, g->block->pass->claimed, g->block->site);
+    const txd_site *site = g->block->site;
+
+    out->operand_count = txd_operands_of(out->operands, g->block->pass->claimed, site);
     for (size_t i = 0; i < out->operand_count; i++)
-        if (txd_operand_read(&out->parts[i], &out->operands[i], g->block, g->at) !=
-            TXD_OK)
+        if (is_gone(&out->operands[i], site) ||
+            txd_operand_read(&out->parts[i], &out->operands[i], g->block, g->at) !=
+                TXD_OK)
             out->parts[i] = (txd_operand_part){.value = (double)NAN};
 }
 
@@ -64,10 +72,10 @@ static void read_row(txd_meeting *out, const glass *g)
     for (size_t j = 0; j < tile.dims[3]; j++) {
         double x = txd_tensor_get(&tile, (g->at[2] - start[2]) * tile.dims[3] + j);
 
+        out->is_open |= x != -INFINITY;
         if (txd_mask_hides(&mask, g->at[2], start[3] + j) != TXD_SEEN)
             continue;
         out->shown++;
-        out->shut += x == -INFINITY;
         out->undefined += isnan(x);
         if (!isnan(x) && (out->shown == 1 || isnan(out->highest) || x > out->highest))
             out->highest = x;

@@ -20,7 +20,8 @@ static const txd_leak_kind kind = {
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
-    if (site->kind != TXD_SITE_VALUE || site->point != TXD_POINT_ATTN_WEIGHTS)
+    if (site->kind != TXD_SITE_VALUE ||
+        txd_point_in_self(site->point) != TXD_POINT_ATTN_WEIGHTS)
         return 0;
     return TXD_ASK_ROWS;
 }
@@ -77,8 +78,9 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 const txd_check txd_check_padding = {
     .name = "padding",
     .law = "no query gives weight to a padding key",
-    .formula = "w[q,j] = 0 exactly for every padding key j, per head and row; rows of "
-               "padded queries are not judged",
+    .formula = "w[q,j] = 0 exactly for every padding key j, per head and row; of "
+               "cross-attention for every padding row j of the memory; rows of padded "
+               "queries are not judged",
     .causes =
         "a padding mask that is not passed on, has the opposite convention (True = "
         "hide against True = keep), is broadcast over the wrong axis, or holds a "
@@ -89,6 +91,11 @@ const txd_check txd_check_padding = {
     .faults = (const char *const[]){"padding_ignored", "mask_inverted",
                                     "mask_fill_too_weak", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

@@ -29,7 +29,7 @@ typedef struct layer_worst {
 typedef struct state {
     const txd_config *claimed;
     double atol;
-    layer_worst *layers;
+    layer_worst *layers; /* (layers, 2): of attention, of cross-attention */
     uint64_t evaluated;
     size_t batches;
     bool is_unbounded; /* a row so long that there is no bound */
@@ -38,9 +38,15 @@ typedef struct state {
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
-    if (site->kind != TXD_SITE_VALUE || site->point != TXD_POINT_ATTN_WEIGHTS)
+    if (site->kind != TXD_SITE_VALUE ||
+        txd_point_in_self(site->point) != TXD_POINT_ATTN_WEIGHTS)
         return 0;
     return TXD_ASK_ROWS;
+}
+
+static size_t part_of(const txd_site *site)
+{
+    return 2 * (size_t)site->layer + (size_t)txd_point_attention(site->point);
 }
 
 static double allowed_for(const state *s, const txd_pass *pass, int layer, double keys)
@@ -95,7 +101,7 @@ static void say_pattern(txd_finding *finding, const layer_worst *worst)
 
 static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
 {
-    layer_worst *worst = &s->layers[block->site->layer];
+    layer_worst *worst = &s->layers[part_of(block->site)];
     double sum = row->column[TXD_ROW_SUM];
     double expected = expected_sum(s, block->site->layer, row->column);
     double keys = row->column[TXD_ROW_SEEN];
@@ -107,7 +113,7 @@ static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
     s->evaluated++;
     s->is_unbounded |= isinf(allowed);
     count_row(worst, sum, !txd_within(measured, allowed),
-              row->column[TXD_ROW_SEEN] == (double)block->pass->inputs->length);
+              row->column[TXD_ROW_SEEN] == (double)block->dims[3]);
     if (!txd_law_is_worse(txd_law_ratio(measured, allowed),
                           txd_law_ratio(worst->measured, worst->allowed)))
         return;
@@ -132,15 +138,17 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     return TXD_OK;
 }
 
-static txd_status add_layer(txd_result *result, const state *s, int layer)
+static txd_status add_part(txd_result *result, const state *s, size_t part)
 {
-    const layer_worst *worst = &s->layers[layer];
+    const layer_worst *worst = &s->layers[part];
+    txd_point point =
+        txd_point_in((txd_attention_kind)(part % 2), TXD_POINT_ATTN_WEIGHTS);
     char sum[32], off[32];
     txd_finding finding;
 
     if (worst->broken == 0)
         return TXD_OK;
-    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, layer, &worst->at);
+    finding = txd_law_finding(point, (int)(part / 2), &worst->at);
     finding.measured = worst->measured;
     finding.allowed = worst->allowed;
     txd_law_say_place(&finding, s->batches);
@@ -162,8 +170,8 @@ static txd_status finish(void *self, txd_result *result)
     double worst_ratio = -1;
 
     result->evaluated = s->evaluated;
-    for (size_t l = 0; l < s->claimed->n_layers; l++) {
-        const layer_worst *worst = &s->layers[l];
+    for (size_t part = 0; part < 2 * s->claimed->n_layers; part++) {
+        const layer_worst *worst = &s->layers[part];
         double ratio = txd_law_ratio(worst->measured, worst->allowed);
 
         if (worst->judged > 0 && txd_law_is_worse(ratio, worst_ratio)) {
@@ -171,7 +179,7 @@ static txd_status finish(void *self, txd_result *result)
             result->worst = worst->measured;
             result->allowed = worst->allowed;
         }
-        TXD_TRY(add_layer(result, s, (int)l));
+        TXD_TRY(add_part(result, s, part));
     }
     if (s->is_unbounded && result->verdict == TXD_VERDICT_PASS)
         return txd_fail(TXD_ERR_LIMIT, "no bound exists: a row has more keys than the "
@@ -194,7 +202,7 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 
     if (!s)
         return txd_fail(TXD_ERR_MEMORY, "row_sum: no memory");
-    s->layers = calloc(context->claimed->n_layers, sizeof *s->layers);
+    s->layers = calloc(2 * context->claimed->n_layers, sizeof *s->layers);
     if (!s->layers) {
         destroy(s);
         return txd_fail(TXD_ERR_MEMORY, "row_sum: no memory");
@@ -205,8 +213,8 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
         return status;
     }
     s->claimed = context->claimed;
-    for (size_t l = 0; l < s->claimed->n_layers; l++)
-        s->layers[l] = (layer_worst){.measured = -1, .allowed = 1};
+    for (size_t part = 0; part < 2 * s->claimed->n_layers; part++)
+        s->layers[part] = (layer_worst){.measured = -1, .allowed = 1};
     *tap = (txd_tap){.name = "row_sum", .self = s, .ask = ask, .merge = merge};
     *out = s;
     return TXD_OK;
@@ -230,6 +238,11 @@ const txd_check txd_check_row_sum = {
                                     "softmax_bf16", NULL},
     .keys = txd_keys_row_sum,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

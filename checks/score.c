@@ -75,11 +75,12 @@ static txd_status prepare(job *out, const txd_block *block)
 {
     const txd_pass *pass = block->pass;
     txd_roundoff u = txd_roundoff_of_format(pass->format);
+    txd_attention_kind kind = txd_point_attention(block->site->point);
     double e;
 
     out->block = block;
-    TXD_TRY(txd_block_earlier(&out->q, block, TXD_POINT_ATTN_Q));
-    TXD_TRY(txd_block_earlier(&out->k, block, TXD_POINT_ATTN_K));
+    TXD_TRY(txd_block_earlier(&out->q, block, txd_point_in(kind, TXD_POINT_ATTN_Q)));
+    TXD_TRY(txd_block_earlier(&out->k, block, txd_point_in(kind, TXD_POINT_ATTN_K)));
     e = (double)out->q.dims[3];
     out->scale = pass->claimed->layers[block->site->layer].score_scale;
     out->relative =
@@ -122,8 +123,9 @@ static void judge_row(txd_score_tally *t, const job *j, txd_law_place *at, size_
 {
     const txd_block *block = j->block;
     const txd_config *claimed = block->pass->claimed;
-    txd_mask_view mask = txd_mask_of(&claimed->layers[block->site->layer],
-                                     block->pass->inputs, (size_t)at->batch);
+    txd_mask_view mask = txd_mask_of_attention(txd_point_attention(block->site->point),
+                                               &claimed->layers[block->site->layer],
+                                               block->pass->inputs, (size_t)at->batch);
     size_t keys = block->value.dims[3];
     size_t group = (size_t)at->head / (claimed->n_heads / claimed->n_kv_heads);
     size_t q_row =

@@ -22,25 +22,29 @@
 
 typedef struct state {
     const txd_config *claimed;
-    txd_score_tally *tallies; /* (layers, heads) */
+    txd_score_tally *tallies; /* (layers, 2, heads): attention, cross-attention */
     size_t batches;
 } state;
 
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
-    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_SCORES
+    return site->kind == TXD_SITE_VALUE &&
+                   txd_point_in_self(site->point) == TXD_POINT_ATTN_SCORES
                ? TXD_ASK_VALUE
                : 0;
 }
 
 static const txd_point *needs(void *self, txd_point point)
 {
-    static const txd_point operands[] = {TXD_POINT_ATTN_Q, TXD_POINT_ATTN_K,
-                                         TXD_POINT_COUNT};
+    static const txd_point operands[2][3] = {
+        {TXD_POINT_ATTN_Q, TXD_POINT_ATTN_K, TXD_POINT_COUNT},
+        {TXD_POINT_CROSS_Q, TXD_POINT_CROSS_K, TXD_POINT_COUNT}};
 
     (void)self;
-    return point == TXD_POINT_ATTN_SCORES ? operands : NULL;
+    if (txd_point_in_self(point) != TXD_POINT_ATTN_SCORES)
+        return NULL;
+    return operands[txd_point_attention(point)];
 }
 
 /* Tiles are of one head; only then does a slot suffice. */
@@ -60,7 +64,9 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     size_t heads = s->claimed->n_heads;
-    txd_score_tally *layer = &s->tallies[(size_t)block->site->layer * heads];
+    size_t part = 2 * (size_t)block->site->layer +
+                  (size_t)txd_point_attention(block->site->point);
+    txd_score_tally *layer = &s->tallies[part * heads];
 
     s->batches = block->pass->inputs->batch;
     for (size_t h = 0; h < block->value.dims[1]; h++) {
@@ -73,8 +79,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
         }
         if (tally->status != TXD_OK)
             return txd_fail(tally->status,
-                            "score_scale: %s: attn.q or attn.k cannot be "
-                            "read",
+                            "score_scale: %s: its queries or keys cannot be read",
                             block->site->name);
         txd_score_join(&layer[block->start[1] + h], tally);
     }
@@ -108,15 +113,16 @@ static void say_head(txd_finding *finding, const state *s, int layer,
     }
 }
 
-static txd_status add_layer(txd_result *result, const state *s, int layer)
+static txd_status add_part(txd_result *result, const state *s, size_t part)
 {
+    int layer = (int)(part / 2);
     size_t heads = s->claimed->n_heads, broken = 0, all = 0;
     const txd_score_tally *worst = NULL;
     uint64_t cells = 0;
     txd_finding finding;
 
     for (size_t h = 0; h < heads; h++) {
-        const txd_score_tally *t = &s->tallies[(size_t)layer * heads + h];
+        const txd_score_tally *t = &s->tallies[part * heads + h];
 
         all += t->judged > 0;
         result->evaluated += t->judged;
@@ -129,7 +135,9 @@ static txd_status add_layer(txd_result *result, const state *s, int layer)
     }
     if (!worst)
         return TXD_OK;
-    finding = txd_law_finding(TXD_POINT_ATTN_SCORES, layer, &worst->at);
+    finding = txd_law_finding(
+        txd_point_in((txd_attention_kind)(part % 2), TXD_POINT_ATTN_SCORES), layer,
+        &worst->at);
     finding.measured = worst->measured;
     finding.allowed = worst->allowed;
     say_head(&finding, s, layer, worst);
@@ -144,8 +152,8 @@ static txd_status finish(void *self, txd_result *result)
 {
     const state *s = self;
 
-    for (size_t l = 0; l < s->claimed->n_layers; l++)
-        TXD_TRY(add_layer(result, s, (int)l));
+    for (size_t part = 0; part < 2 * s->claimed->n_layers; part++)
+        TXD_TRY(add_part(result, s, part));
     if (result->verdict == TXD_VERDICT_PASS && isinf(result->allowed))
         return txd_fail(TXD_ERR_LIMIT, "no bound exists: heads are wider than the "
                                        "accumulation has digits (n u >= 1)");
@@ -166,7 +174,8 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     state *s = calloc(1, sizeof *s);
 
     if (s)
-        s->tallies = calloc(claimed->n_layers * claimed->n_heads, sizeof *s->tallies);
+        s->tallies =
+            calloc(2 * claimed->n_layers * claimed->n_heads, sizeof *s->tallies);
     if (!s || !s->tallies) {
         free(s);
         return txd_fail(TXD_ERR_MEMORY, "score_scale: no memory");
@@ -201,6 +210,17 @@ const txd_check txd_check_score_scale = {
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_Q, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_K, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_SCORES, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_Q, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_K, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_Q, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_K, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_CROSS_SCORES, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_Q, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_K, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

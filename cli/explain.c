@@ -13,6 +13,7 @@
 #include "cli/keys.h"
 #include "cli/output.h"
 #include "probes/probe.h"
+#include "viz/viz.h"
 
 #define MAX_NAMES 512
 #define WIDTH 76
@@ -269,6 +270,18 @@ static bool explain_key(txd_text *out, const char *name, const txd_key *const *t
     return found;
 }
 
+/* A name that a probe has too is explained twice. */
+static bool explain_figure(txd_text *out, const char *name)
+{
+    const txd_figure *figure = txd_figure_find(name);
+
+    if (!figure)
+        return false;
+    txd_text_addf(out, "%s%s is a figure: %s.\n\n  %s\n", out->length ? "\n" : "", name,
+                  figure->sentence, figure->usage);
+    return true;
+}
+
 static void add_name(const char **names, size_t *count, const char *name)
 {
     if (*count < MAX_NAMES)
@@ -290,6 +303,8 @@ static txd_status fail_name(const char *word, const txd_key *const *tables)
         add_name(names, &count, txd_probe_at(i)->name);
     for (i = 0; txd_backend_at(i); i++)
         add_name(names, &count, txd_backend_name(txd_backend_at(i)));
+    for (i = 0; txd_figure_at(i); i++)
+        add_name(names, &count, txd_figure_at(i)->name);
     for (point = 0; point < TXD_POINT_COUNT; point++)
         add_name(names, &count, txd_point_get((txd_point)point)->name);
     for (; *tables; tables++)
@@ -298,7 +313,7 @@ static txd_status fail_name(const char *word, const txd_key *const *tables)
     nearest = txd_nearest(strip_layer(word), names, count);
     return txd_fail(
         TXD_ERR_ARGUMENT,
-        "\"%s\" is no law, fault, point, probe, backend or key%s%s; `txdiag "
+        "\"%s\" is no law, fault, point, probe, backend, figure or key%s%s; `txdiag "
         "list` has their names",
         word, nearest ? "; nearest: " : "", nearest ? nearest : "");
 }
@@ -306,12 +321,14 @@ static txd_status fail_name(const char *word, const txd_key *const *tables)
 static txd_status explain_any(txd_text *out, const char *name, txd_arena *arena)
 {
     const txd_key *const *tables;
+    bool found;
 
     TXD_TRY(txd_keys_all(&tables, arena));
-    if (explain_check(out, name) || explain_fault(out, name) ||
-        explain_point(out, name) || explain_probe(out, name) ||
-        explain_row(out, name) || explain_backend(out, name) ||
-        explain_key(out, name, tables))
+    found = explain_check(out, name) || explain_fault(out, name) ||
+            explain_point(out, name) || explain_probe(out, name) ||
+            explain_row(out, name) || explain_backend(out, name) ||
+            explain_key(out, name, tables);
+    if (explain_figure(out, name) || found)
         return TXD_OK;
     return fail_name(name, tables);
 }
@@ -335,8 +352,9 @@ static int explain_name(const txd_options *options)
 
 const txd_command txd_command_explain = {
     .name = "explain",
-    .sentence = "explain a law, a fault, a point, a probe, a backend or a key",
-    .usage = "LAW|FAULT|POINT|PROBE|BACKEND|KEY",
+    .sentence =
+        "explain a law, a fault, a point, a probe, a backend, a figure or a key",
+    .usage = "LAW|FAULT|POINT|PROBE|BACKEND|FIGURE|KEY",
     .help =
         "Says what a name means: of a law, how it is judged and what typically breaks\n"
         "it; of a fault, how it shows, with wrong and right code; of a point, what is\n"

@@ -173,10 +173,10 @@ static void add_place(txd_text *text, const txd_graph *graph,
     const char *label = NULL;
 
     for (size_t i = 0; i < graph->tic_count; i++)
-        if (graph->tics[i].x == outliers->x && *graph->tics[i].label)
-            label = graph->tics[i].label;
+        if (graph->tics[i].x == outliers->x)
+            label = graph->tics[i].name ? graph->tics[i].name : graph->tics[i].label;
     txd_text_addf(text, "%s, ", outliers->line->name);
-    if (label)
+    if (label && *label)
         txd_text_add(text, label);
     else
         txd_text_addf(text, "%s %.12g", graph->place ? graph->place : graph->x_title,

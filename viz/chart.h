@@ -34,7 +34,8 @@ typedef struct txd_level {
 /* A label of the horizontal axis. */
 typedef struct txd_tic {
     double x;
-    const char *label;
+    const char *label; /* "" = none is drawn */
+    const char *name;  /* what notes call the place; NULL = as the label */
 } txd_tic;
 
 /* Values that only a mark can show: how many, and the first. */

@@ -224,7 +224,7 @@ static void add_up_tics(txd_text *out, const txd_graph *graph)
         add_decades(out, graph);
         return;
     }
-    txd_text_add(out, "unset logscale y\nset format y '%.4g'\n");
+    txd_text_add(out, "set format y '%.4g'\n");
     if (isnan(graph->nonfinite_y))
         txd_text_add(out, "set ytics autofreq\n");
     else
@@ -237,6 +237,8 @@ void txd_chart_axes(txd_text *out, const txd_chart_layout *lay, const txd_chart 
     const txd_graph *graph = &chart->graphs[i];
     const txd_box *panel = &lay->panels[i];
 
+    /* The panel's own range is that of rows from 0 on. */
+    txd_text_add(out, "unset logscale y\n");
     txd_script_panel(out, &lay->sheet, panel, 1, 1);
     txd_chart_real(out, "set xrange [", graph->x_low);
     txd_chart_real(out, ":", graph->x_high);

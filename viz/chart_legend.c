@@ -41,7 +41,8 @@ int txd_chart_point(const txd_graph *graph, size_t i)
 {
     static const int shapes[] = {7, 5, 9, 13};
 
-    return graph->ordered ? 7 : shapes[i % (sizeof shapes / sizeof *shapes)];
+    /* Where colours come again, shapes do not. */
+    return graph->ordered ? 7 : shapes[(i + i / 8) % (sizeof shapes / sizeof *shapes)];
 }
 
 size_t txd_chart_characters(int width, int size)

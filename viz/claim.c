@@ -58,6 +58,30 @@ static txd_status find_shape(size_t out[4], txd_claim *claim)
     return TXD_OK;
 }
 
+/* Which rows of the memory are real, for cross-attention. */
+static txd_status read_memory(txd_claim *claim, size_t step)
+{
+    txd_inputs *inputs = &claim->inputs;
+    txd_trace_info info;
+    size_t entry;
+
+    if (!find_inputs(&entry, &info, claim->recording, "input/memory_valid") ||
+        info.dims[0] <= step || info.dims[1] != inputs->batch || info.dims[2] == 0 ||
+        info.dims[2] > MAX_TOKENS / inputs->batch)
+        return TXD_OK;
+    inputs->memory_valid =
+        txd_arena_alloc(claim->arena, info.dims[1] * info.dims[2], sizeof(int32_t));
+    if (!inputs->memory_valid)
+        return TXD_ERR_MEMORY;
+    inputs->memory_length = info.dims[2];
+    TXD_TRY(txd_trace_read(claim->recording, inputs->memory_valid, entry,
+                           (const size_t[3]){step, 0, 0},
+                           (const size_t[3]){1, info.dims[1], info.dims[2]}, TXD_I32));
+    for (size_t i = 0; i < info.dims[1] * info.dims[2]; i++)
+        inputs->memory_valid[i] = inputs->memory_valid[i] > 0;
+    return TXD_OK;
+}
+
 static txd_status read_inputs(txd_claim *claim, size_t step)
 {
     txd_inputs *inputs = &claim->inputs;
@@ -79,7 +103,7 @@ static txd_status read_inputs(txd_claim *claim, size_t step)
         inputs->valid[i] = inputs->valid[i] > 0; /* -1 after the end of a short step */
     claim->has_inputs = true;
     read_pieces(claim, step);
-    return TXD_OK;
+    return read_memory(claim, step);
 }
 
 static void read_length(size_t *out, const txd_trace *recording, size_t step,
@@ -138,6 +162,18 @@ bool txd_claim_mask(txd_mask_view *out, const txd_claim *claim, int layer, size_
         keys > claim->inputs.length)
         return false;
     *out = txd_mask_of(&claim->config.layers[layer], &claim->inputs, batch);
+    return true;
+}
+
+bool txd_claim_memory_mask(txd_mask_view *out, const txd_claim *claim, size_t batch,
+                           size_t queries, size_t keys)
+{
+    const txd_inputs *inputs = &claim->inputs;
+
+    if (!claim->has_inputs || !inputs->memory_valid || batch >= inputs->batch ||
+        queries > inputs->length || keys > inputs->memory_length)
+        return false;
+    *out = txd_mask_of_memory(inputs, batch);
     return true;
 }
 

@@ -34,6 +34,10 @@ void txd_claim_finish(txd_claim *claim);
 bool txd_claim_mask(txd_mask_view *out, const txd_claim *claim, int layer, size_t batch,
                     size_t queries, size_t keys);
 
+/* The same of cross-attention, whose keys are rows of the memory. */
+bool txd_claim_memory_mask(txd_mask_view *out, const txd_claim *claim, size_t batch,
+                           size_t queries, size_t keys);
+
 /* "causal, window 64" in words, for the line that says what is blank. */
 void txd_claim_words(txd_text *out, const txd_claim *claim, int layer, size_t batch);
 

@@ -32,6 +32,11 @@ bool txd_ends_in(const char *text, const char *ending)
     return length >= tail && strcmp(text + length - tail, ending) == 0;
 }
 
+bool txd_is_cross(const char *site)
+{
+    return strstr(site, ".cross.") != NULL;
+}
+
 void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
                   const txd_slice *slice)
 {
@@ -40,14 +45,18 @@ void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
     size_t keys = dims[slice->column_axis];
 
     memset(out, 0, sizeof *out);
-    if (!txd_claim_mask(mask, claim, slice->layer, slice->batch, queries, keys))
+    if (txd_is_cross(slice->site)
+            ? !txd_claim_memory_mask(mask, claim, slice->batch, queries, keys)
+            : !txd_claim_mask(mask, claim, slice->layer, slice->batch, queries, keys))
         return;
     out->mask = mask;
     out->query_valid = claim->inputs.valid + slice->batch * claim->inputs.length;
-    out->fill = claim->config.layers[slice->layer].fill;
-    out->silent = txd_ends_in(slice->site, "attn.masked")   ? TXD_SILENT_MASKED
-                  : txd_ends_in(slice->site, "attn.scores") ? TXD_SILENT_ANY
-                                                            : TXD_SILENT_ZERO;
+    if (claim->configured && slice->layer >= 0 &&
+        (size_t)slice->layer < claim->config.n_layers)
+        out->fill = claim->config.layers[slice->layer].fill;
+    out->silent = txd_ends_in(slice->site, ".masked")   ? TXD_SILENT_MASKED
+                  : txd_ends_in(slice->site, ".scores") ? TXD_SILENT_ANY
+                                                        : TXD_SILENT_ZERO;
 }
 
 /* True if no valid query of pooled row i sees a key of pooled column j. */

@@ -41,6 +41,9 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
 txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *claim,
                            size_t batch);
 
+/* A site of cross-attention. */
+bool txd_is_cross(const char *site);
+
 bool txd_ends_in(const char *text, const char *ending);
 
 /* The faults of the recording, and that it was never completed, in words. */

@@ -199,5 +199,6 @@ static txd_status image(txd_text *out, const txd_trace *recording,
 const txd_figure txd_figure_gradients = {
     .name = "gradients",
     .sentence = "norms of gradients by layer, a line per step, with the healthy band",
+    .usage = "txdiag plot REC.h5 'layers.*@grad' -o FILE",
     .image = image,
 };

@@ -152,5 +152,6 @@ static txd_status image(txd_text *out, const txd_trace *recording,
 const txd_figure txd_figure_matrix = {
     .name = "matrix",
     .sentence = "two axes of any other recorded value, such as positions by channels",
+    .usage = "txdiag plot REC.h5 layers.0.resid.post -o FILE",
     .image = image,
 };

@@ -296,5 +296,6 @@ static txd_status image(txd_text *out, const txd_trace *recording,
 const txd_figure txd_figure_overview = {
     .name = "overview",
     .sentence = "the attention of all layers and heads as one picture of small maps",
+    .usage = "txdiag plot REC.h5 'layers.*.attn.weights' -o FILE",
     .image = image,
 };

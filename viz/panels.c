@@ -153,6 +153,8 @@ txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t h
         lengths[0] = lengths[1] = panels->side;
         blank_pooled(&blank, panels, layer, slice.batch);
     } else {
+        if (txd_is_cross(slice.site))
+            lengths[1] = panels->claim->inputs.memory_length;
         txd_blank_of(&blank, &mask, panels->claim, &slice);
         map->by_size = strstr(slice.site, "weights") == NULL;
     }

@@ -6,13 +6,9 @@
 
 #include "viz/figures.h"
 
-static const char weights[] = ".attn.weights";
-
 static bool is_weights(const char *site)
 {
-    size_t length = strlen(site), tail = sizeof weights - 1;
-
-    return length > tail && strcmp(site + length - tail, weights) == 0;
+    return txd_ends_in(site, ".attn.weights") || txd_ends_in(site, ".cross.weights");
 }
 
 /* True for weights that were not recorded in full, where pooled maps were: the rule for
@@ -23,7 +19,7 @@ static bool only_pooled(const txd_trace *recording, const txd_figure_request *re
     size_t entry;
 
     txd_site_of_layer(site, request->site, request->layer);
-    return is_weights(request->site) &&
+    return txd_ends_in(request->site, ".attn.weights") &&
            txd_trace_find(recording, &entry, site) != TXD_OK &&
            txd_trace_find(recording, &entry, "pooled/max") == TXD_OK;
 }
@@ -64,6 +60,8 @@ static const txd_figure *choose_chart(const txd_figure_request *request)
 {
     if (strncmp(request->site, "steps/", 6) == 0)
         return &txd_figure_steps;
+    if (strcmp(request->site, "series/norms") == 0)
+        return &txd_figure_norms;
     if (strcmp(request->site, "series/grad_norm") == 0 ||
         (request->layer < 0 && strchr(request->site, '*') &&
          txd_ends_in(request->site, "@grad")))

@@ -32,8 +32,10 @@ static txd_status write_page(txd_report *report)
     open_page(report);
     txd_report_header(report);
     txd_report_verdicts(report);
+    TXD_TRY(txd_report_errors(report));
     TXD_TRY(txd_report_figures(report));
     TXD_TRY(txd_report_gradients(report));
+    TXD_TRY(txd_report_norms(report));
     TXD_TRY(txd_report_entropy(report));
     txd_report_config(report);
     txd_text_add(&report->page, "</body>\n</html>\n");
@@ -96,17 +98,45 @@ static txd_status make(txd_report *report, const char *directory)
     return TXD_OK;
 }
 
+static txd_status open_and_make(txd_report *report, const char *directory)
+{
+    txd_status status;
+
+    txd_text_init(&report->page);
+    status = txd_claim_init(&report->claim, report->recording, 0);
+    if (status == TXD_OK)
+        status = make(report, directory);
+    txd_claim_finish(&report->claim);
+    txd_text_finish(&report->page);
+    return status;
+}
+
 txd_status txd_report_html(const txd_trace *recording, const char *recording_path,
                            const char *directory)
 {
     txd_report report = {.recording = recording, .path = recording_path};
+
+    return open_and_make(&report, directory);
+}
+
+txd_status txd_report_compared(const txd_report_source sources[2],
+                               const char *directory)
+{
+    txd_report report = {.recording = sources[0].recording,
+                         .path = sources[0].path,
+                         .other_path = sources[1].path};
+    txd_compared compared;
+    txd_arena *arena;
     txd_status status;
 
-    txd_text_init(&report.page);
-    status = txd_claim_init(&report.claim, recording, 0);
+    TXD_TRY(txd_arena_create(&arena));
+    status = txd_compared_measure(&compared, arena, sources[0].recording,
+                                  sources[1].recording);
+    if (status != TXD_OK)
+        status = txd_fail_prefix(status, "%s and %s", sources[0].path, sources[1].path);
+    report.compared = &compared;
     if (status == TXD_OK)
-        status = make(&report, directory);
-    txd_claim_finish(&report.claim);
-    txd_text_finish(&report.page);
+        status = open_and_make(&report, directory);
+    txd_arena_destroy(arena);
     return status;
 }

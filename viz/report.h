@@ -5,7 +5,7 @@
 #ifndef TXD_VIZ_REPORT_H
 #define TXD_VIZ_REPORT_H
 
-#include "viz/figures.h"
+#include "viz/compared.h"
 #include "viz/verdicts.h"
 
 #ifdef __cplusplus
@@ -15,8 +15,10 @@ extern "C" {
 typedef struct txd_report {
     txd_text page;
     const txd_trace *recording;
-    const char *path; /* of the recording, as it was given */
-    txd_claim claim;  /* of the first step; its arena is the report's */
+    const char *path;             /* of the recording, as it was given */
+    txd_claim claim;              /* of the first step; its arena is the report's */
+    const char *other_path;       /* of the one it is compared with; or NULL */
+    const txd_compared *compared; /* with that; or NULL */
     txd_verdicts verdicts;
     txd_status drawn; /* ERR_MISSING once gnuplot or its fonts were not there */
     char reason[600];
@@ -31,12 +33,21 @@ void txd_report_verdicts(txd_report *report);
 /* The overview, then the maps of the places that findings name. */
 txd_status txd_report_figures(txd_report *report);
 
-/* A picture with its caption, or why there is none. */
+/* A picture with its caption; if `status` tells that it could not be made, why. */
+void txd_report_picture(txd_report *report, const txd_text *picture, txd_status status,
+                        const char *sentence, const char *caption);
+/* Draws a figure; NULL = the last message says why there is none. */
 void txd_report_figure(txd_report *report, const txd_figure *figure,
                        const txd_figure_request *request, const char *caption);
 
+/* Errors by layer against the other recording, if there is one. */
+txd_status txd_report_errors(txd_report *report);
+
 /* Gradient norms by layer and over steps; without any, how to record them. */
 txd_status txd_report_gradients(txd_report *report);
+
+/* Norms of embeddings, positions and the residual stream, where they were recorded. */
+txd_status txd_report_norms(txd_report *report);
 
 /* Mean entropy of the rows, by layer and head. */
 txd_status txd_report_entropy(txd_report *report);

@@ -26,25 +26,21 @@ static bool cannot_draw(txd_status status)
            status == TXD_ERR_LIMIT || status == TXD_ERR_INTERRUPTED;
 }
 
-void txd_report_figure(txd_report *report, const txd_figure *figure,
-                       const txd_figure_request *request, const char *caption)
+void txd_report_picture(txd_report *report, const txd_text *picture, txd_status status,
+                        const char *sentence, const char *caption)
 {
-    txd_text *page = &report->page, picture;
-    txd_status status;
+    txd_text *page = &report->page;
 
-    txd_text_init(&picture);
     txd_text_add(page, "<figure>\n<figcaption>");
     txd_html_add(page, caption, 600);
     txd_text_add(page, "</figcaption>\n");
-    status = figure ? figure->image(&picture, report->recording, request)
-                    : TXD_ERR_CONFIG; /* its message is there */
     if (status == TXD_OK) {
         txd_text_add(page, "<div class=\"picture\"><img alt=\"");
-        txd_html_add(page, figure->sentence, 200);
+        txd_html_add(page, sentence, 200);
         txd_text_add(page, ": ");
         txd_html_add(page, caption, 600);
         txd_text_add(page, "\" src=\"data:image/png;base64,");
-        txd_html_base64(page, picture.data, picture.length);
+        txd_html_base64(page, picture->data, picture->length);
         txd_text_add(page, "\"></div>\n");
     } else {
         if (cannot_draw(status)) {
@@ -54,6 +50,19 @@ void txd_report_figure(txd_report *report, const txd_figure *figure,
         add_failure(report);
     }
     txd_text_add(page, "</figure>\n");
+}
+
+void txd_report_figure(txd_report *report, const txd_figure *figure,
+                       const txd_figure_request *request, const char *caption)
+{
+    txd_status status = TXD_ERR_CONFIG;
+    txd_text picture;
+
+    txd_text_init(&picture);
+    if (figure)
+        status = figure->image(&picture, report->recording, request);
+    txd_report_picture(report, &picture, status, figure ? figure->sentence : "",
+                       caption);
     txd_text_finish(&picture);
 }
 

@@ -9,7 +9,7 @@
 #include "viz/html.h"
 #include "viz/report.h"
 
-enum { MOST_FINDINGS = 100, MOST_HEADS = 64, MOST_LAYERS = 200 };
+enum { MOST_FINDINGS = 100, MOST_OPEN = 3, MOST_HEADS = 64, MOST_LAYERS = 200 };
 
 /* A verdict as a class name: one of the known words, whatever the file says. */
 static const char *class_of(const char *verdict)
@@ -79,7 +79,9 @@ static void add_law(txd_text *page, const txd_law_row *law)
     txd_text_add(page, "</th><td>");
     add_verdict(page, law->verdict);
     txd_text_add(page, "</td><td class=\"number\">");
-    if (law->evaluated > 0)
+    if (law->evaluated > 0 && law->findings > 0 && isnan(law->worst))
+        txd_text_add(page, "NaN");
+    else if (law->evaluated > 0)
         txd_html_number(page, law->worst);
     txd_text_add(page, "</td><td class=\"number\">");
     if (law->evaluated > 0)
@@ -93,20 +95,57 @@ static void add_law(txd_text *page, const txd_law_row *law)
     txd_text_add(page, "</td></tr>\n");
 }
 
+/* Findings from `begin` on that are of the same law and verdict; returns their end. */
+static size_t end_of_law(const txd_verdicts *verdicts, size_t begin, size_t count)
+{
+    const txd_finding_row *first = &verdicts->findings[begin];
+    size_t end = begin;
+
+    while (end < count && strcmp(verdicts->findings[end].law, first->law) == 0 &&
+           strcmp(verdicts->findings[end].verdict, first->verdict) == 0)
+        end++;
+    return end;
+}
+
+/* One fault can break a law in every layer: the first few are seen, the others are a
+ * click away. */
+static void add_findings(txd_text *page, const txd_verdicts *verdicts)
+{
+    size_t count = verdicts->finding_count;
+
+    if (count == 0)
+        return;
+    count = count < MOST_FINDINGS ? count : MOST_FINDINGS;
+    txd_text_add(page, "<section>\n<h2>Findings</h2>\n");
+    for (size_t i = 0, end; i < count; i = end) {
+        size_t seen = i + MOST_OPEN;
+
+        end = end_of_law(verdicts, i, count);
+        if (end <= seen + 1) /* one more is not worth a click */
+            seen = end;
+        for (size_t j = i; j < seen; j++)
+            add_finding(page, &verdicts->findings[j]);
+        if (seen == end)
+            continue;
+        txd_text_addf(page, "<details>\n<summary>%zu more of ", end - seen);
+        txd_html_add(page, verdicts->findings[i].law, 60);
+        txd_text_add(page, "</summary>\n");
+        for (size_t j = seen; j < end; j++)
+            add_finding(page, &verdicts->findings[j]);
+        txd_text_add(page, "</details>\n");
+    }
+    if (verdicts->finding_count > MOST_FINDINGS)
+        txd_text_addf(page, "<p>and %zu more, which txdiag check lists</p>\n",
+                      verdicts->finding_count - MOST_FINDINGS);
+    txd_text_add(page, "</section>\n");
+}
+
 void txd_report_verdicts(txd_report *report)
 {
     const txd_verdicts *verdicts = &report->verdicts;
     txd_text *page = &report->page;
 
-    if (verdicts->finding_count != 0)
-        txd_text_add(page, "<section>\n<h2>Findings</h2>\n");
-    for (size_t i = 0; i < verdicts->finding_count && i < MOST_FINDINGS; i++)
-        add_finding(page, &verdicts->findings[i]);
-    if (verdicts->finding_count > MOST_FINDINGS)
-        txd_text_addf(page, "<p>and %zu more, which txdiag check lists</p>\n",
-                      verdicts->finding_count - MOST_FINDINGS);
-    if (verdicts->finding_count != 0)
-        txd_text_add(page, "</section>\n");
+    add_findings(page, verdicts);
     if (verdicts->law_count == 0)
         return;
     txd_text_add(page,

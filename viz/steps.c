@@ -152,5 +152,6 @@ static txd_status image(txd_text *out, const txd_trace *recording,
 const txd_figure txd_figure_steps = {
     .name = "steps",
     .sentence = "the loss and the norm of the gradient over steps",
+    .usage = "txdiag plot REC.h5 steps/loss -o FILE",
     .image = image,
 };

@@ -45,7 +45,7 @@ const char *const txd_html_style[] = {
     "border:1px solid var(--line);border-radius:6px}\n",
     "@media (max-width:45rem){.picture{overflow-x:auto}",
     ".picture img{max-width:none;width:44rem}}\n",
-    "a{color:var(--info)}\n",
+    "a,summary{color:var(--info)}summary{cursor:pointer}\n",
     "@media print{body{max-width:none;padding:0;font-size:11pt}",
     ".scroll,.picture{overflow:visible}.picture "
     "img{max-width:100%;width:auto}a{color:inherit}}\n",

@@ -21,11 +21,14 @@ typedef struct txd_figure_request {
     txd_range query, key; /* zoom; empty = all */
     txd_scale scale;
     const char *path; /* ends in .png, .svg or .pdf */
+    /* A recording of the same model and tokens to compare with; NULL = none. */
+    const txd_trace *other;
 } txd_figure_request;
 
 typedef struct txd_figure {
     const char *name;     /* "head", "overview", "matrix" */
     const char *sentence; /* `list figures` */
+    const char *usage;    /* how to get it: a command line */
     /* Appends the picture's bytes; its kind is that of request->path. */
     txd_status (*image)(txd_text *out, const txd_trace *recording,
                         const txd_figure_request *request);
@@ -51,6 +54,17 @@ txd_status txd_plot_ready(void);
  * the page was written). */
 txd_status txd_report_html(const txd_trace *recording, const char *recording_path,
                            const char *directory);
+
+typedef struct txd_report_source {
+    const txd_trace *recording;
+    const char *path; /* as it was given */
+} txd_report_source;
+
+/* The same of the first, with the errors by layer of two recordings of one model and
+ * the same tokens, of which the one in the finer format is the reference. ERR_CONFIG,
+ * naming what differs, and no page, if they are not that. */
+txd_status txd_report_compared(const txd_report_source sources[2],
+                               const char *directory);
 
 #ifdef __cplusplus
 }

@@ -45,7 +45,7 @@ _txdiag()
                 words='points probes checks faults figures backends keys'
             ;;
         explain)
-            for kind in checks faults points probes keys; do
+            for kind in checks faults points probes figures backends keys; do
                 words+=" $(_txdiag_names "$kind")"
             done
             ;;

@@ -43,7 +43,7 @@ _txdiag() {
         '*:file:_files' ;;
     explain)
         local kind
-        for kind in checks faults points probes keys; do
+        for kind in checks faults points probes figures backends keys; do
             _txdiag_names $kind
         done
         ;;

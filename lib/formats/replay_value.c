@@ -344,6 +344,8 @@ txd_status txd_feed_logits(txd_feed *feed, size_t stop)
             size_t left = length - first;
             txd_block block = txd_feed_block(feed, stop);
 
+            block.earlier = earlier;
+            block.source = feed;
             block.start[0] = i;
             block.start[1] = first;
             block.value.dims[0] = 1;

@@ -77,6 +77,7 @@ static void add_sum(list *to, txd_point stream, txd_point branch)
 static void add_rest(list *to, const txd_config *config, const txd_site *site)
 {
     bool pre = is_pre(config);
+    txd_point end_of_layer = pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
 
     switch (site->point) {
     case TXD_POINT_EMBED_OUT:
@@ -106,10 +107,10 @@ static void add_rest(list *to, const txd_config *config, const txd_site *site)
         add_sum(to, txd_stream_into_mlp(config), TXD_POINT_MLP_BRANCH);
         return;
     case TXD_POINT_FINAL_NORM:
-        add(to, pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT, false);
+        add(to, end_of_layer, false);
         return;
     case TXD_POINT_LOGITS:
-        add(to, TXD_POINT_FINAL_NORM, false);
+        add(to, config->final_norm ? TXD_POINT_FINAL_NORM : end_of_layer, false);
         return;
     case TXD_POINT_LOSS_TOKEN:
         add(to, TXD_POINT_LOGITS, false);
@@ -154,6 +155,18 @@ static size_t operands_of_value(txd_operand out[TXD_OPERANDS], const txd_config 
     return kept;
 }
 
+/* Readers stand where the value does; those of the last layer's stream after it. */
+static bool may_read(const txd_config *config, txd_point reader, const txd_site *site)
+{
+    bool is_end = reader == TXD_POINT_FINAL_NORM || reader == TXD_POINT_LOGITS;
+
+    if (!txd_point_exists(config, reader))
+        return false;
+    if (is_end && (size_t)(site->layer + 1) == config->n_layers)
+        return true;
+    return txd_point_per_layer(reader) == (site->layer >= 0);
+}
+
 /* The gradients of what reads the value: every point of which it is an operand. */
 static void add_readers(list *to, const txd_config *config, const txd_site *site)
 {
@@ -163,8 +176,7 @@ static void add_readers(list *to, const txd_config *config, const txd_site *site
         txd_operand operands[TXD_OPERANDS];
         size_t count;
 
-        if (!txd_point_exists(config, reader.point) ||
-            txd_point_per_layer(reader.point) != (site->layer >= 0))
+        if (!may_read(config, reader.point, site))
             continue;
         count = operands_of_value(operands, config, &reader);
         for (size_t i = 0; i < count; i++)
@@ -203,12 +215,14 @@ void txd_operands_needs(txd_point out[TXD_OPERAND_NEEDS], const txd_config *conf
                         txd_point point)
 {
     static const txd_site_kind kinds[] = {TXD_SITE_VALUE, TXD_SITE_GRADIENT};
+    int last = (int)config->n_layers - 1;
     size_t count = 0;
 
-    for (int k = 0; k < 2 && txd_point_exists(config, point); k++) {
-        const txd_site site = {.kind = kinds[k],
+    /* The first layer and the last have neighbours outside of layers. */
+    for (int k = 0; k < 4 && txd_point_exists(config, point); k++) {
+        const txd_site site = {.kind = kinds[k / 2],
                                .point = point,
-                               .layer = txd_point_per_layer(point) ? 0 : -1};
+                               .layer = txd_point_per_layer(point) ? k % 2 * last : -1};
         txd_operand operands[TXD_OPERANDS];
         size_t found = txd_operands_of(operands, config, &site);
 

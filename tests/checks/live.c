@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "faults/fault.h"
+
 static void must(txd_status status)
 {
     ck_assert_msg(status == TXD_OK, "%s", txd_message());
@@ -36,7 +38,7 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
     txd_status status;
 
     must(txd_faults_read(&l->faults, &l->fault_count, l->arena, l->root));
-    if (l->fault_count == 0)
+    if (l->fault_count == 0 && !l->planted)
         return true;
     status = txd_plan_create(&l->plan, &scene, l->faults, l->fault_count);
     if (status == TXD_ERR_INAPPLICABLE) {
@@ -44,6 +46,10 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
         return false;
     }
     must(status);
+    if (l->planted && l->planted->override)
+        must(txd_plan_override(l->plan, l->planted->override));
+    if (l->planted && l->planted->tap)
+        must(txd_plan_tap(l->plan, l->planted->tap));
     return true;
 }
 
@@ -106,6 +112,7 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
     must(txd_points_order(&order, &context.stops, l->arena, &l->claimed));
     context.order = order;
     txd_input_source_shape(&context.batch, &context.length, l->source);
+    context.memory = txd_input_source_memory(l->source);
     must(txd_record_read(&uses, &count, l->arena, l->root, &context));
     txd_text_init(&config);
     txd_config_print(&config, &l->claimed);
@@ -134,12 +141,27 @@ static txd_tap **join_taps(live *l, const tape *t, size_t *count)
     return taps;
 }
 
-static void run_steps(live *l, txd_run *run, tape *t)
+static void fill_memory(live *l, txd_encoder *encoder, txd_inputs *inputs, size_t step)
 {
+    txd_inputs tokens;
+
+    if (!encoder)
+        return;
+    must(txd_input_source_encoder(&tokens, l->source, l->arena, step));
+    must(txd_encoder_pass(encoder, inputs, &tokens, (int)step));
+}
+
+static void run_steps(live *l, const txd_backend *backend, txd_run *run, tape *t)
+{
+    txd_encoder *encoder = NULL;
     txd_inputs inputs;
+
+    if (l->claimed.encoder)
+        must(txd_encoder_create(&encoder, backend, &l->claimed, l->params, 1));
 
     for (size_t step = 0; step < txd_input_source_steps(l->source); step++) {
         must(txd_input_source_step(&inputs, l->source, l->arena, step));
+        fill_memory(l, encoder, &inputs, step);
         if (t->recorder)
             must(txd_recorder_step_begin(t->recorder, &inputs, (int)step));
         must(txd_run_pass(run, &inputs, (int)step));
@@ -147,6 +169,7 @@ static void run_steps(live *l, txd_run *run, tape *t)
             must(txd_recorder_step_end(t->recorder, txd_run_loss(run),
                                        txd_run_gradient_norm(run)));
     }
+    txd_encoder_destroy(encoder);
 }
 
 static void judge(live *l, const txd_backend *backend, const char *only)
@@ -168,7 +191,7 @@ static void judge(live *l, const txd_backend *backend, const char *only)
     start_tape(&t, l, backend);
     options.taps = join_taps(l, &t, &options.tap_count);
     must(txd_run_create(&run, l->model, &options));
-    run_steps(l, run, &t);
+    run_steps(l, backend, run, &t);
     txd_run_destroy(run);
     if (t.recorder)
         must(txd_recorder_close(t.recorder, true));
@@ -203,6 +226,20 @@ void live_record(live *l, const char *cfg, const char *path)
 {
     *l = (live){.record = path};
     run_all(l, cfg, NULL);
+}
+
+void live_run_planted(live *l, const char *cfg, const char *only,
+                      const live_plant *planted)
+{
+    *l = (live){.record = planted->record, .planted = planted};
+    run_all(l, cfg, only);
+}
+
+void live_edit(live *l, const char *cfg, const char *only, txd_tap *edit)
+{
+    const live_plant planted = {.tap = edit};
+
+    live_run_planted(l, cfg, only, &planted);
 }
 
 void live_finish(live *l)

@@ -6,8 +6,16 @@
 #define TXD_TESTS_CHECKS_LIVE_H
 
 #include "checks/check.h"
+#include "model/plan.h"
 #include "probes/recorder.h"
 #include "suite.h"
+
+/* What a test plants beside the faults of the cfg; all may be NULL. */
+typedef struct live_plant {
+    const txd_tap *tap; /* that edits */
+    const struct txd_override *override;
+    const char *record; /* where to record */
+} live_plant;
 
 typedef struct live {
     txd_arena *arena;
@@ -25,13 +33,19 @@ typedef struct live {
     size_t count;
     const char *inapplicable; /* why the faults cannot act; NULL = they did */
     const char *record;       /* where to record; NULL = not at all */
+    const live_plant *planted;
 } live;
 
 /* Reads, runs and judges `cfg`, laws `only` (NULL = all). Anything that goes wrong,
  * except a fault that cannot act, fails the test. */
 void live_run(live *l, const char *cfg, const char *only);
+/* The same with a tap that changes values on their way. */
+void live_edit(live *l, const char *cfg, const char *only, txd_tap *edit);
 /* The same, and records what `record` of the cfg says. */
 void live_record(live *l, const char *cfg, const char *path);
+/* The same with something planted. */
+void live_run_planted(live *l, const char *cfg, const char *only,
+                      const live_plant *planted);
 void live_finish(live *l);
 
 /* The result of a law that was selected. */

@@ -10,7 +10,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import SOURCE, equal, exits, finish, holds, ok, read, write  # noqa: E402
+from program import (SOURCE, equal, exits, finish, holds, ok, read,  # noqa: E402
+                     txdiag, write)
 
 MINI = SOURCE + "/examples/mini.cfg"
 
@@ -47,6 +48,27 @@ holds("it holds verdicts and figures", page, "causality", "row_sum", "pass", "<i
 ok("it needs no network", not re.search(r'(src|href)="https?:', page))
 exits(0, "run --report writes it too", "run", MINI, "-o", "n.h5", "--report", "other")
 ok("it is there", os.path.exists("other/index.html"))
+
+# --- figures over layers and steps
+GRADIENTS = "record=({probe=\"grad_norm\";},{probe=\"norms\";})"
+exits(0, "a recording with gradients", "run", MINI, "-o", "g.h5", "--set", GRADIENTS)
+for site, title in (("layers.*@grad", "Gradient norms by layer: layers.*@grad"),
+                    ("layers.*.resid.pre@grad", "layers.*.resid.pre@grad"),
+                    ("steps/loss", "Loss and gradient norm over steps"),
+                    ("series/norms", "Norms of embeddings")):
+    exits(0, f"a picture of {site}", "plot", "g.h5", site, "-o", "chart.svg")
+    words = " ".join(re.sub("<[^>]*>", " ", read("chart.svg").decode()).split())
+    holds("it says what it is", words, title)
+    ok("nothing is called NaN or 0", "Marked" not in words, words)
+result = exits(0, "figures are listed", "list", "figures")
+names = [line.split()[0] for line in result.out.splitlines()]
+equal("all of them", names, ["head", "overview", "matrix", "gradients", "norms",
+                             "steps", "errors"])
+for name in names:
+    result = exits(0, f"{name} is explained", "explain", name)
+    holds("with how to draw it", result.out, f"{name} is a figure: ", "  txdiag ")
+holds("a probe of that name is explained, too", txdiag("explain", "norms").out,
+      "norms is a probe")
 
 # --- what is not ours
 write("photo.png", "not a picture")

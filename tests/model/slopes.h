@@ -14,8 +14,10 @@
 
 #define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
 
-/* The step; a loss with kinks (relu) needs one that hardly ever crosses them. */
+/* The step; one for losses that bend more; and one for those with kinks (relu), which
+ * it hardly ever crosses. */
 #define SLOPE_STEP 0x1p-10
+#define SLOPE_STEP_BENT 0x1p-12
 #define SLOPE_STEP_KINKS 0x1p-17
 
 /* A model in double, of a cfg, every parameter drawn so that nothing is small or

@@ -195,6 +195,67 @@ START_TEST(the_forward_half_is_the_same_with_a_backward_half)
 }
 END_TEST
 
+/* Beyond 512 keys somebody must ask for them. */
+START_TEST(hidden_cells_of_long_rows_have_gradients_if_they_are_wanted)
+{
+    observed o = {0};
+    const struct observed_site *some, *all;
+
+    OK(observe_cfg(&o, models[0], "cpu32"));
+    OK(observe_random(&o, 1, 530));
+    o.backward = true;
+    o.only = "layers.1.attn.*@grad";
+    OK(observe_pass(&o));
+    some = observe_site(&o, "layers.1.attn.weights@grad");
+    ck_assert_uint_lt(some->cells, some->count);
+    o.extra = TXD_ASK_HIDDEN;
+    OK(observe_pass(&o));
+    all = observe_site(&o, "layers.1.attn.weights@grad");
+    ck_assert_uint_eq(all->cells, all->count);
+    ck_assert(all->values[7] == 0);
+    observe_finish(&o);
+}
+END_TEST
+
+static size_t lost(const char *cfg, size_t *small)
+{
+    observed o = {0};
+    size_t zeros = 0;
+
+    OK(observe_cfg(&o, cfg, "fp16"));
+    OK(observe_random(&o, 1, 9));
+    o.backward = true;
+    OK(observe_pass(&o));
+    *small = 0;
+    for (size_t i = 0; i < txd_params_count(o.params); i++) {
+        txd_tensor g;
+
+        OK(txd_run_gradient(&g, o.run, i));
+        for (size_t e = 0; e < txd_tensor_count(&g); e++) {
+            double x = fabs(txd_tensor_get(&g, e));
+
+            zeros += x == 0;
+            *small += x > 0 && x < 0x1p-25;
+        }
+    }
+    observe_finish(&o);
+    return zeros;
+}
+
+START_TEST(a_loss_scale_saves_what_fp16_would_round_to_zero)
+{
+    const char *plain =
+        "model : { preset = \"llama\"; residual_scale = 0.0001; " SIZES "};";
+    const char *scaled = "model : { preset = \"llama\"; residual_scale = 0.0001; " SIZES
+                         "}; precision : { loss_scale = 4096; };";
+    size_t small, saved, without = lost(plain, &small), with = lost(scaled, &saved);
+
+    ck_assert_uint_gt(without, 2 * with);
+    ck_assert_uint_eq(small, 0);
+    ck_assert_uint_gt(saved, 100); /* not rounded again when they are divided */
+}
+END_TEST
+
 static size_t bytes_of(observed *o, bool backward, size_t length)
 {
     txd_run_options options = {
@@ -265,5 +326,7 @@ TEST_MAIN(gradients_have_the_same_bits_for_any_number_of_threads_and_taps,
           those_of_the_other_backends_have_too, another_parameter_has_another_hash,
           statistics_of_gradients_do_not_depend_on_threads,
           the_forward_half_is_the_same_with_a_backward_half,
+          hidden_cells_of_long_rows_have_gradients_if_they_are_wanted,
+          a_loss_scale_saves_what_fp16_would_round_to_zero,
           memory_grows_with_the_length_and_not_with_its_square,
           a_dry_run_counts_the_planes_of_edited_attention)

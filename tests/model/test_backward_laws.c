@@ -244,6 +244,44 @@ START_TEST(a_run_forgets_the_gradients_of_the_pass_before)
 }
 END_TEST
 
+struct calls {
+    size_t count, stop_at, done[8];
+};
+
+static int count_calls(void *self, int step, size_t done, size_t total)
+{
+    struct calls *calls = self;
+
+    ck_assert_int_eq(step, 4);
+    ck_assert_uint_eq(total, 6);
+    calls->done[calls->count++] = done;
+    return calls->count == calls->stop_at;
+}
+
+START_TEST(layers_of_the_way_back_are_progress_and_can_be_interrupted)
+{
+    struct calls calls = {0};
+    observed o = {0};
+    txd_run_options options = {
+        .backward = true, .progress = count_calls, .progress_self = &calls};
+    txd_run *run;
+
+    begin(&o, LLAMA);
+    options.claimed = &o.config;
+    OK(txd_run_create(&run, o.model, &options));
+    OK(txd_run_pass(run, &o.inputs, 4));
+    ck_assert_uint_eq(calls.count, 6);
+    for (size_t i = 0; i < 6; i++)
+        ck_assert_uint_eq(calls.done[i], i + 1);
+    calls.count = 0;
+    calls.stop_at = 5;
+    ck_assert_int_eq(txd_run_pass(run, &o.inputs, 4), TXD_ERR_INTERRUPTED);
+    ck_assert_str_eq(txd_message(), "interrupted at layer 1, on the way back");
+    txd_run_destroy(run);
+    observe_finish(&o);
+}
+END_TEST
+
 START_TEST(without_a_backward_half_there_is_no_gradient)
 {
     observed o = {0};
@@ -281,5 +319,6 @@ TEST_MAIN(the_loss_is_a_mean_over_pairs,
           a_loss_scale_multiplies_gradients_of_values_alone,
           a_run_gives_its_gradients_and_their_length,
           a_run_forgets_the_gradients_of_the_pass_before,
+          layers_of_the_way_back_are_progress_and_can_be_interrupted,
           without_a_backward_half_there_is_no_gradient,
           without_a_pair_every_gradient_is_zero)

@@ -130,4 +130,72 @@ START_TEST(every_parameter_of_every_variant_has_the_slope_of_the_loss)
 }
 END_TEST
 
-TEST_MAIN(every_parameter_of_every_variant_has_the_slope_of_the_loss)
+/* ---- any model ---- */
+
+/* One of `count` by the draw's number and what is drawn. */
+static size_t pick(size_t draw, const char *what, size_t count)
+{
+    return (size_t)(txd_rng_bits(txd_rng_key(draw, what), 0) % count);
+}
+
+static const char *yes(size_t draw, const char *what)
+{
+    return pick(draw, what, 2) == 0 ? "true" : "false";
+}
+
+static void draw_cfg(char *cfg, size_t bytes, size_t draw)
+{
+    static const char *const norms[] = {"rmsnorm", "layernorm"};
+    static const char *const placements[] = {"pre", "post"};
+    static const char *const positions[] = {"learned", "sinusoidal", "rotary", "none"};
+    static const char *const activations[] = {"gelu", "gelu_tanh", "silu"};
+    static const char *const layouts[] = {"separate", "fused"};
+    static const char *const pairings[] = {"half", "adjacent"};
+    static const char *const fills[] = {"\"-inf\"", "-1.5"};
+    static const char *const rows[] = {"zero", "uniform"};
+    size_t groups = 1 + pick(draw, "groups", 3), head = 2 + 2 * pick(draw, "head", 3);
+
+    snprintf(
+        cfg, bytes,
+        "model : { preset = \"mini\"; vocab = %zu; d_model = %zu; n_heads = %zu; "
+        "n_kv_heads = %zu; head_dim = %zu; value_dim = %zu; d_ff = %zu; n_layers = "
+        "%zu; max_seq_len = 16; norm = \"%s\"; norm_placement = \"%s\"; "
+        "positions = \"%s\"; activation = \"%s\"; qkv = \"%s\"; rope_pairing = "
+        "\"%s\"; gated = %s; qkv_bias = %s; out_bias = %s; mlp_bias = %s; "
+        "norm_bias = %s; tie_embeddings = %s; final_norm = %s; cross = %s; "
+        "residual_scale = %s; }; mask : { causal = %s; window = %zu; fill = %s; "
+        "masked_row = \"%s\"; evaluate_hidden = \"%s\"; };",
+        3 + pick(draw, "vocab", 9), 4 + pick(draw, "d_model", 9),
+        groups * (1 + pick(draw, "heads", 3)), groups, head, 1 + pick(draw, "value", 5),
+        1 + pick(draw, "d_ff", 12), 1 + pick(draw, "layers", 3),
+        norms[pick(draw, "norm", 2)], placements[pick(draw, "placement", 2)],
+        positions[pick(draw, "pos", 4)], activations[pick(draw, "act", 3)],
+        layouts[pick(draw, "qkv", 2)], pairings[pick(draw, "pair", 2)],
+        yes(draw, "gated"), yes(draw, "qkv_bias"), yes(draw, "out_bias"),
+        yes(draw, "mlp_bias"), yes(draw, "norm_bias"), yes(draw, "tie"),
+        yes(draw, "final"), yes(draw, "cross"), pick(draw, "scale", 2) ? "0.8" : "1.0",
+        yes(draw, "causal"), pick(draw, "window", 4), fills[pick(draw, "fill", 2)],
+        rows[pick(draw, "row", 2)], pick(draw, "hidden", 2) ? "always" : "never");
+}
+
+START_TEST(parameters_of_models_drawn_at_random_have_the_slope_of_the_loss)
+{
+    for (size_t draw = 0; draw < 40; draw++) {
+        struct variant v = {.inputs = pick(draw, "inputs", 4)};
+        observed o = {0};
+        struct slope_bound bound = {"", SLOPE_STEP_BENT};
+        char cfg[1024];
+
+        draw_cfg(cfg, sizeof cfg, draw);
+        bound.name = cfg;
+        slopes_model(&o, cfg);
+        set_inputs(&o, &v);
+        for (size_t i = 0; i < txd_params_count(o.params); i++)
+            slopes_check_parameter(&o, i, &bound);
+        observe_finish(&o);
+    }
+}
+END_TEST
+
+TEST_MAIN(every_parameter_of_every_variant_has_the_slope_of_the_loss,
+          parameters_of_models_drawn_at_random_have_the_slope_of_the_loss)

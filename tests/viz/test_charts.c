@@ -47,7 +47,6 @@ static txd_arena *make(txd_chart *out, fake *recording, txd_chart_maker maker,
     return arena;
 }
 
-/* Every line of the chart is a step's numbers, layer by layer. */
 static void check_lines(const txd_graph *graph, const series_plan *plan, double times)
 {
     size_t drawn = 0, legend = 0;
@@ -103,7 +102,6 @@ START_TEST(gradients_by_layer_are_the_recorded_numbers)
 }
 END_TEST
 
-/* The file of a line holds pairs of the recorded numbers. */
 START_TEST(the_files_for_gnuplot_hold_the_numbers)
 {
     const series_plan plan = {.steps = 2, .layers = 3};
@@ -255,6 +253,42 @@ START_TEST(steps_are_the_recorded_loss_and_norm)
 }
 END_TEST
 
+START_TEST(norms_are_the_recorded_means_in_order_of_execution)
+{
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const series_plan plan = {.steps = sizes[i][0], .layers = sizes[i][1]};
+        size_t sites = 3 + 3 * plan.layers;
+        txd_chart chart;
+        txd_graph *graph = &chart.graphs[0];
+        txd_arena *arena;
+        fake recording;
+
+        fake_open(&recording);
+        series_add_norms(&recording, &plan);
+        arena = make(&chart, &recording, txd_chart_norms, "series/norms");
+        ck_assert_uint_eq(graph->line_count, plan.steps == 1 ? 3 : plan.steps);
+        for (size_t step = 0; step < plan.steps; step++)
+            for (size_t j = 0; j < sites; j++)
+                ck_assert(graph->lines[step].y[j] == series_value(step, j));
+        for (size_t j = 0; j < sites && plan.steps == 1; j++) {
+            ck_assert(graph->lines[1].y[j] == series_value(0, j) / 2);
+            ck_assert(graph->lines[2].y[j] == series_value(0, j) * 2);
+            ck_assert(graph->lines[1].quiet && graph->lines[2].quiet);
+        }
+        for (size_t j = 0; j < sites; j++) {
+            ck_assert(j == 0 || graph->lines[0].x[j] > graph->lines[0].x[j - 1]);
+            if (j >= 3 && j % 3 == 0)
+                ck_assert(graph->lines[0].x[j] == (double)(j / 3 - 1));
+        }
+        ck_assert_str_eq(graph->tics[1].label, "embed.pos");
+        ck_assert_str_eq(graph->tics[3].label, "layer 0");
+        ck_assert_str_eq(graph->tics[4].name, "layers.0.resid.mid");
+        txd_arena_destroy(arena);
+        fake_close(&recording);
+    }
+}
+END_TEST
+
 /* The norm of a step that had no backward half is NaN in the file. */
 START_TEST(forward_steps_have_no_gradient)
 {
@@ -324,7 +358,7 @@ START_TEST(hostile_names_stay_text)
 {
     static char name[] = "it's `touch x` 100%\n!touch y\"";
     static double x[2] = {0, 1}, y[2] = {1, 2};
-    const txd_tic tics[2] = {{0, name}, {1, ""}};
+    const txd_tic tics[2] = {{0, name, NULL}, {1, "", name}};
     txd_line line = {.name = name, .x = x, .y = y, .count = 2, .legend = true};
     txd_chart chart = {.title = name, .graph_count = 1};
     txd_chart_script script;
@@ -359,5 +393,7 @@ TEST_MAIN(gradients_by_layer_are_the_recorded_numbers,
           the_files_for_gnuplot_hold_the_numbers,
           a_norm_of_0_or_nan_is_marked_and_named, all_norms_may_be_nan,
           a_step_without_gradients_is_a_gap_and_no_nan,
-          steps_are_the_recorded_loss_and_norm, forward_steps_have_no_gradient,
-          what_is_missing_is_refused_with_what_to_do, hostile_names_stay_text)
+          steps_are_the_recorded_loss_and_norm,
+          norms_are_the_recorded_means_in_order_of_execution,
+          forward_steps_have_no_gradient, what_is_missing_is_refused_with_what_to_do,
+          hostile_names_stay_text)

@@ -113,6 +113,41 @@ START_TEST(the_page_tells_what_was_found_before_it_shows_pictures)
 }
 END_TEST
 
+/* Of a law that is broken in every layer three findings are seen at once. */
+START_TEST(many_findings_of_a_law_are_folded)
+{
+    enum { FOUND = 20 };
+    static const char *laws[FOUND], *verdicts[FOUND], *sites[FOUND], *messages[FOUND];
+    const char *folder = test_file("report"), *folded;
+    fake recording;
+    char *page;
+
+    for (size_t i = 0; i < FOUND; i++) {
+        laws[i] = i == FOUND - 1 ? "causality" : "row_sum";
+        verdicts[i] = "fail";
+        sites[i] = "layers.1.attn.weights";
+        messages[i] = "off";
+    }
+    fake_open(&recording);
+    fake_decoder(&recording, 6);
+    fake_strings(&recording, "checks/findings/law", laws, FOUND);
+    fake_strings(&recording, "checks/findings/verdict", verdicts, FOUND);
+    fake_strings(&recording, "checks/findings/site", sites, FOUND);
+    fake_strings(&recording, "checks/findings/message", messages, FOUND);
+    (void)txd_report_html(recording.trace, "some.h5", folder);
+    page = read_page(folder);
+    ck_assert_uint_eq(count_of(page, "<div class=\"finding fail\">"), FOUND);
+    folded = strstr(page, "<summary>16 more of row_sum</summary>");
+    ck_assert_ptr_nonnull(folded);
+    ck_assert_uint_eq(count_of(page, "more of"), 1);
+    ck_assert_uint_eq(count_of(folded, "<div class=\"finding fail\">"), 17);
+    ck_assert_ptr_nonnull(strstr(folded, "</details>"));
+    ck_assert(strstr(folded, "</details>") < strstr(folded, "causality"));
+    free(page);
+    fake_close(&recording);
+}
+END_TEST
+
 START_TEST(hostile_strings_are_text_in_the_page)
 {
     const char *folder = test_file("report");
@@ -200,6 +235,28 @@ START_TEST(gradients_are_shown_where_they_were_recorded_and_explained_where_not)
 }
 END_TEST
 
+START_TEST(norms_of_embeddings_are_a_table)
+{
+    const series_plan plan = {.steps = 2, .layers = 2};
+    const char *folder = test_file("report");
+    char *page, mean[64];
+    fake recording;
+
+    fake_open(&recording);
+    fake_decoder(&recording, 4);
+    series_add_norms(&recording, &plan);
+    (void)txd_report_html(recording.trace, "some.h5", folder);
+    page = read_page(folder);
+    ck_assert_uint_eq(count_of(page, "<h2>Norms"), 1);
+    snprintf(mean, sizeof mean, "embed.pos</th><td class=\"number\">%.4g</td>",
+             series_value(0, 1));
+    ck_assert_msg(strstr(page, mean) != NULL, "%s", mean);
+    ck_assert_uint_eq(count_of(page, "layers.0.resid.pre</th>"), 0);
+    free(page);
+    fake_close(&recording);
+}
+END_TEST
+
 START_TEST(a_folder_that_cannot_be_made_is_named)
 {
     const char *file = test_file("file");
@@ -238,8 +295,9 @@ START_TEST(base64_is_that_of_rfc_4648)
 END_TEST
 
 TEST_MAIN(the_page_tells_what_was_found_before_it_shows_pictures,
-          hostile_strings_are_text_in_the_page,
+          many_findings_of_a_law_are_folded, hostile_strings_are_text_in_the_page,
           without_gnuplot_the_page_still_holds_the_verdicts,
           a_recording_without_verdicts_is_not_called_healthy,
+          norms_of_embeddings_are_a_table,
           gradients_are_shown_where_they_were_recorded_and_explained_where_not,
           a_folder_that_cannot_be_made_is_named, base64_is_that_of_rfc_4648)

@@ -183,8 +183,8 @@ END_TEST
 
 START_TEST(figures_are_listed_and_found_by_name)
 {
-    static const char *const names[] = {"head", "overview", "matrix", "gradients",
-                                        "steps"};
+    static const char *const names[] = {"head",  "overview", "matrix", "gradients",
+                                        "norms", "steps",    "errors"};
     const size_t count = sizeof names / sizeof *names;
 
     for (size_t i = 0; i < count; i++) {

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * NaN and infinities at every point, forward and backward, in every layer: the law
+ * `finite` names the site, the element, and what met there.
+ */
+#include "poison.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What must be named as operands of a value, of those at hand there. */
+static const struct {
+    txd_point point;
+    const char *operands[2];
+} made_from[] = {
+    {TXD_POINT_EMBED_OUT, {"embed.tok"}},
+    {TXD_POINT_NORM1_OUT, {"resid."}},
+    {TXD_POINT_ATTN_K_PROJ, {"up to"}},
+    {TXD_POINT_ATTN_Q, {"attn.q_proj up to"}},
+    {TXD_POINT_ATTN_K, {"attn.k_proj up to"}},
+    {TXD_POINT_ATTN_SCORES, {"attn.q up to", "attn.k up to"}},
+    {TXD_POINT_ATTN_MASKED, {"attn.scores "}},
+    {TXD_POINT_ATTN_WEIGHTS, {"attn.masked up to"}},
+    {TXD_POINT_ATTN_HEADS, {"attn.v up to"}},
+    {TXD_POINT_ATTN_MERGED, {"attn.heads "}},
+    {TXD_POINT_ATTN_OUT, {"attn.merged up to"}},
+    {TXD_POINT_ATTN_BRANCH, {"attn.out "}},
+    {TXD_POINT_RESID_MID, {"attn.branch "}},
+    {TXD_POINT_NORM_CROSS_OUT, {"resid.mid up to"}},
+    {TXD_POINT_CROSS_K_PROJ, {"input.memory up to"}},
+    {TXD_POINT_CROSS_V, {"input.memory up to"}},
+    {TXD_POINT_CROSS_SCORES, {"cross.q up to", "cross.k up to"}},
+    {TXD_POINT_CROSS_MASKED, {"cross.scores "}},
+    {TXD_POINT_CROSS_WEIGHTS, {"cross.masked up to"}},
+    {TXD_POINT_CROSS_HEADS, {"cross.v up to"}},
+    {TXD_POINT_RESID_CROSS, {"resid.mid ", "cross.branch "}},
+    {TXD_POINT_MLP_GATE, {"norm2.out up to"}},
+    {TXD_POINT_MLP_GATE_ACT, {"mlp.gate "}},
+    {TXD_POINT_MLP_ACT, {"mlp.up "}},
+    {TXD_POINT_MLP_OUT, {"mlp.act up to"}},
+    {TXD_POINT_MLP_BRANCH, {"mlp.out "}},
+    {TXD_POINT_RESID_POST, {"mlp.branch "}},
+    {TXD_POINT_LOGITS, {"up to"}},
+};
+
+static void expect_operands(const char *message, txd_point point)
+{
+    for (size_t i = 0; i < sizeof made_from / sizeof *made_from; i++)
+        for (int j = 0; made_from[i].point == point && j < 2; j++) {
+            const char *operand = made_from[i].operands[j];
+
+            ck_assert_msg(!operand || strstr(message, operand), "%s: no \"%s\"",
+                          message, operand);
+        }
+}
+
+static const txd_finding *expect_origin(const live *l, const poison *p)
+{
+    const txd_result *r = live_result(l, "finite");
+    char name[96], words[200];
+    const txd_finding *finding;
+
+    txd_point_name(name, sizeof name, p->point, p->layer);
+    if (p->kind == TXD_SITE_GRADIENT)
+        strcat(name, TXD_GRADIENT_SUFFIX);
+    poison_words(words, sizeof words, p);
+    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s: %s %s", name,
+                  txd_verdict_name(r->verdict), r->note);
+    ck_assert_uint_eq(r->finding_count, 1);
+    finding = &r->findings[0];
+    ck_assert_str_eq(finding->site, name);
+    ck_assert_int_eq(finding->layer, p->layer);
+    ck_assert_int_eq(finding->batch, (int)p->at[0]);
+    ck_assert_msg(strstr(finding->message, words) != NULL, "%s: no \"%s\"",
+                  finding->message, words);
+    return finding;
+}
+
+/* Calls back for every value of the model that a pass forms, tokens left out. */
+static void for_every_stop(int model, void (*use)(int model, poison *p))
+{
+    txd_arena *arena;
+    txd_setting *root;
+    txd_config config;
+    txd_stop *order;
+    size_t count;
+
+    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
+    ck_assert_int_eq(txd_cfg_parse(&root, arena, "t.cfg", poison_models[model]),
+                     TXD_OK);
+    ck_assert_int_eq(txd_config_read(&config, arena, root, NULL), TXD_OK);
+    ck_assert_int_eq(txd_points_order(&order, &count, arena, &config), TXD_OK);
+    ck_assert_uint_eq(config.n_layers, POISON_LAYERS);
+    for (size_t i = 0; i < count; i++) {
+        poison p = {.point = order[i].point, .layer = order[i].layer};
+
+        if (txd_point_get(p.point)->place != TXD_PLACE_INPUT)
+            use(model, &p);
+    }
+    txd_arena_destroy(arena);
+}
+
+static void plant_value(int model, poison *p, const char *backend)
+{
+    const txd_finding *finding;
+    live l;
+
+    poison_run(&l, p, model, backend, NULL);
+    finding = expect_origin(&l, p);
+    expect_operands(finding->message, p->point);
+    live_finish(&l);
+}
+
+static void plant_forward(int model, poison *p)
+{
+    p->kind = TXD_SITE_VALUE;
+    p->value = NAN;
+    plant_value(model, p, "ref64");
+    p->value = INFINITY;
+    plant_value(model, p, "cpu32");
+}
+
+START_TEST(a_value_at_any_point_of_any_layer_is_the_origin)
+{
+    for_every_stop(POISON_LLAMA, plant_forward);
+}
+END_TEST
+
+START_TEST(a_value_is_with_cross_attention_too)
+{
+    for_every_stop(POISON_CROSS, plant_forward);
+}
+END_TEST
+
+START_TEST(a_value_is_with_norms_after_the_sums_too)
+{
+    for_every_stop(POISON_POST, plant_forward);
+}
+END_TEST
+
+static void plant_backward(int model, poison *p)
+{
+    char words[160], value[32];
+    const txd_finding *finding;
+    live l;
+
+    p->kind = TXD_SITE_GRADIENT;
+    p->value = NAN;
+    poison_run(&l, p, model, "ref64", NULL);
+    finding = expect_origin(&l, p);
+    snprintf(value, sizeof value, "%.3g", p->forward);
+    ck_assert(isfinite(p->forward));
+    snprintf(words, sizeof words, "Forward: %s %s. ", txd_point_get(p->point)->name,
+             value);
+    ck_assert_msg(strstr(finding->message, words) != NULL, "%s: no \"%s\"",
+                  finding->message, words);
+    ck_assert_msg(strstr(finding->message, "No cause is certain") != NULL, "%s",
+                  finding->message);
+    live_finish(&l);
+}
+
+START_TEST(a_gradient_at_any_point_of_any_layer_is_the_origin)
+{
+    for_every_stop(POISON_LLAMA, plant_backward);
+}
+END_TEST
+
+START_TEST(a_gradient_is_with_cross_attention_too)
+{
+    for_every_stop(POISON_CROSS, plant_backward);
+}
+END_TEST
+
+START_TEST(a_gradient_is_with_norms_after_the_sums_too)
+{
+    for_every_stop(POISON_POST, plant_backward);
+}
+END_TEST
+
+/* ---- recordings ---- */
+
+static void expect_same(const txd_finding *a, const txd_finding *b)
+{
+    ck_assert_str_eq(a->site, b->site);
+    ck_assert_int_eq(a->step, b->step);
+    ck_assert_int_eq(a->batch, b->batch);
+    ck_assert_int_eq(a->head, b->head);
+    ck_assert_int_eq(a->query, b->query);
+    ck_assert_int_eq(a->key, b->key);
+    ck_assert_str_eq(a->message, b->message);
+}
+
+static void replay(int model, poison *p)
+{
+    const txd_check_select select = {.only = "finite"};
+    const txd_result *results;
+    txd_checks *checks;
+    txd_trace *trace;
+    size_t count;
+    live l;
+
+    poison_run(&l, p, model, "ref64", test_file("r.h5"));
+    ck_assert_msg(txd_recording_open(&trace, l.record, NULL) == TXD_OK, "%s",
+                  txd_message());
+    ck_assert_msg(txd_checks_recording(&checks, trace, NULL, &select) == TXD_OK, "%s",
+                  txd_message());
+    ck_assert_int_eq(txd_checks_finish(&results, &count, checks), TXD_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(results->verdict, TXD_VERDICT_FAIL);
+    ck_assert_uint_eq(results->finding_count, 1);
+    expect_same(expect_origin(&l, p), results->findings);
+    txd_checks_destroy(checks);
+    txd_trace_destroy(trace);
+    live_finish(&l);
+}
+
+static void replay_forward(int model, poison *p)
+{
+    p->kind = TXD_SITE_VALUE;
+    p->value = NAN;
+    if (p->layer <= 0 || p->layer == 2)
+        replay(model, p);
+}
+
+START_TEST(a_recording_names_what_the_run_named)
+{
+    for (int model = 0; model < POISON_MODELS; model++)
+        for_every_stop(model, replay_forward);
+}
+END_TEST
+
+START_TEST(a_value_comes_before_the_gradients_that_it_spoils)
+{
+    poison p = {.kind = TXD_SITE_VALUE,
+                .point = TXD_POINT_MLP_ACT,
+                .layer = 2,
+                .value = NAN,
+                .backward = true};
+    const txd_finding *finding;
+    live l;
+
+    poison_run(&l, &p, POISON_LLAMA, "cpu32", NULL);
+    finding = expect_origin(&l, &p);
+    ck_assert_msg(strstr(finding->message, "as far as head.weight@grad") != NULL, "%s",
+                  finding->message);
+    live_finish(&l);
+}
+END_TEST
+
+TEST_MAIN(a_value_at_any_point_of_any_layer_is_the_origin,
+          a_value_is_with_cross_attention_too, a_value_is_with_norms_after_the_sums_too,
+          a_gradient_at_any_point_of_any_layer_is_the_origin,
+          a_gradient_is_with_cross_attention_too,
+          a_gradient_is_with_norms_after_the_sums_too,
+          a_recording_names_what_the_run_named,
+          a_value_comes_before_the_gradients_that_it_spoils)

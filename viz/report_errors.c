@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Two recordings in the report: how far values are apart, by layer, as a figure and as
+ * a table that holds every number.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viz/html.h"
+#include "viz/report.h"
+
+enum { MOST_LAYERS = 200 };
+
+static void add_path(txd_text *page, const txd_report *report, bool reference)
+{
+    bool second = report->compared->swapped != reference;
+
+    txd_text_add(page, "<code>");
+    txd_html_add(page, second ? report->other_path : report->path, 200);
+    txd_text_add(page, "</code>");
+}
+
+static void add_words(txd_report *report)
+{
+    const txd_compared *compared = report->compared;
+    txd_text *page = &report->page;
+    const char *faults[2] = {txd_trace_meta(compared->reference, "faults"),
+                             txd_trace_meta(compared->measured, "faults")};
+
+    txd_text_add(page, "<p>");
+    add_path(page, report, false);
+    txd_text_addf(page, " (%s) against ", compared->formats[1]);
+    add_path(page, report, true);
+    txd_text_addf(
+        page,
+        " (%s), the reference. Relative error: L2 norm of the difference / L2 "
+        "norm of the reference, over valid tokens and cells that are seen, "
+        "%zu step%s",
+        compared->formats[0], compared->common,
+        compared->common == 1 ? "" : "s together");
+    if (compared->steps[0] != compared->common ||
+        compared->steps[1] != compared->common)
+        txd_text_addf(page, " (recorded: %zu and %zu)", compared->steps[1],
+                      compared->steps[0]);
+    txd_text_addf(page,
+                  ". A value rounded once to %s is off by %.2g of itself at "
+                  "most. (rms alone): of values not recorded in full in both, the "
+                  "difference of their rms, which is no bound.</p>\n",
+                  compared->formats[1], compared->roundoff);
+    if (faults[0] && faults[1] && strcmp(faults[0], faults[1]) != 0)
+        txd_text_add(page, "<p class=\"warn\">The two runs had different faults "
+                           "planted: not all of this is rounding.</p>\n");
+}
+
+/* Errors of one name from `begin` on; returns their end. */
+static size_t end_of(const txd_compared *compared, size_t begin)
+{
+    const txd_error *first = &compared->errors[begin];
+    size_t end = begin;
+
+    while (end < compared->count && compared->errors[end].kind == first->kind &&
+           strcmp(compared->errors[end].name, first->name) == 0)
+        end++;
+    return end;
+}
+
+static void add_number(txd_text *page, double value)
+{
+    txd_text_add(page, "<td class=\"number\">");
+    if (isnan(value))
+        txd_text_add(page, "<span class=\"fail\">not finite</span>");
+    else
+        txd_text_addf(page, "%.2e", value);
+    txd_text_add(page, "</td>");
+}
+
+static const char *kind_word(txd_error_kind kind)
+{
+    return kind == TXD_ERROR_FULL   ? ""
+           : kind == TXD_ERROR_ROWS ? " (rows)"
+                                    : " (rms alone)";
+}
+
+/* Name, worst, that in roundoffs, then a column per layer. */
+static void add_row(txd_text *page, const txd_compared *compared, size_t begin,
+                    size_t end, size_t layers)
+{
+    const txd_error *errors = compared->errors;
+    double worst = 0;
+
+    txd_text_add(page, "<tr><th scope=\"row\">");
+    txd_html_add(page, errors[begin].name, 120);
+    txd_text_addf(page, "%s</th>", kind_word(errors[begin].kind));
+    for (size_t i = begin; i < end; i++)
+        worst = isnan(errors[i].relative) || isnan(worst)
+                    ? (double)NAN
+                    : fmax(worst, errors[i].relative);
+    add_number(page, worst);
+    txd_text_add(page, "<td class=\"number\">");
+    if (!isnan(worst))
+        txd_text_addf(page, "%.3g", worst / compared->roundoff);
+    txd_text_add(page, "</td>");
+    for (size_t layer = 0, i = begin; layer < layers; layer++) {
+        while (i < end && errors[i].layer >= 0 && (size_t)errors[i].layer < layer)
+            i++;
+        if (i < end && errors[i].layer == (int)layer)
+            add_number(page, errors[i].relative);
+        else
+            txd_text_add(page, "<td></td>");
+    }
+    txd_text_add(page, "</tr>\n");
+}
+
+static void add_table(txd_report *report)
+{
+    const txd_compared *compared = report->compared;
+    size_t layers = compared->layers < MOST_LAYERS ? compared->layers : MOST_LAYERS;
+    txd_text *page = &report->page;
+
+    txd_text_add(page, "<div class=\"scroll\">\n<table>\n<thead><tr><th>value</th>"
+                       "<th class=\"number\">worst</th>"
+                       "<th class=\"number\">in roundoffs</th>");
+    for (size_t layer = 0; layer < layers; layer++)
+        txd_text_addf(page, "<th class=\"number\">layer %zu</th>", layer);
+    txd_text_add(page, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0, end; i < compared->count; i = end) {
+        end = end_of(compared, i);
+        add_row(page, compared, i, end, layers);
+    }
+    txd_text_add(page, "</tbody>\n</table>\n</div>\n");
+}
+
+static txd_status draw(txd_report *report)
+{
+    txd_arena *arena;
+    txd_text picture;
+    txd_chart chart;
+    txd_status status;
+
+    TXD_TRY(txd_arena_create(&arena));
+    txd_text_init(&picture);
+    status = txd_chart_errors(&chart, arena, report->compared);
+    if (status == TXD_OK)
+        status = txd_chart_image(&picture, &chart, TXD_IMAGE_PNG);
+    txd_report_picture(report, &picture, status, txd_figure_errors.sentence,
+                       "Relative errors by layer; the dashed line is one rounding");
+    txd_text_finish(&picture);
+    txd_arena_destroy(arena);
+    return TXD_OK;
+}
+
+txd_status txd_report_errors(txd_report *report)
+{
+    txd_text *page = &report->page;
+
+    if (!report->compared)
+        return TXD_OK;
+    txd_text_addf(page, "<section>\n<h2>Errors of %s against %s</h2>\n",
+                  report->compared->formats[1], report->compared->formats[0]);
+    add_words(report);
+    TXD_TRY(draw(report));
+    add_table(report);
+    txd_text_add(page, "</section>\n");
+    return txd_text_status(page);
+}
