@@ -45,6 +45,11 @@ txd_status txd_chart_note(txd_chart *chart, bool above, const char *colour,
     return status;
 }
 
+const char *txd_graph_zero_colour(const txd_graph *graph)
+{
+    return graph->zero_is_well ? TXD_COLOUR_QUIET : TXD_COLOUR_LEAK;
+}
+
 bool txd_graph_shows(const txd_graph *graph, double y)
 {
     return isfinite(y) && (!graph->logarithmic || y > 0);
@@ -197,7 +202,8 @@ static txd_status note_outliers(txd_chart *chart, const txd_graph *graph,
                   is_zero ? "at the bottom" : "at the top", total,
                   total == 1 ? "" : "s", is_zero ? "exactly 0" : "NaN or infinite");
     add_place(&text, graph, outliers);
-    return add_note(chart, false, is_zero ? TXD_COLOUR_LEAK : TXD_COLOUR_NONFINITE,
+    return add_note(chart, false,
+                    is_zero ? txd_graph_zero_colour(graph) : TXD_COLOUR_NONFINITE,
                     &text);
 }
 

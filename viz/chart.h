@@ -57,6 +57,7 @@ typedef struct txd_graph {
     size_t level_count;
     const txd_tic *tics; /* NULL = numbers */
     size_t tic_count;
+    bool zero_is_well; /* a value of 0 is no alarm */
     const char *place; /* of an x without a label, in notes: "layer" */
     /* Set by txd_chart_settle: */
     double x_low, x_high, low, high; /* of the axes */
@@ -84,6 +85,9 @@ txd_status txd_chart_settle(txd_chart *chart);
 /* The smallest and the largest value that a graph's lines can show. NaN: there is
  * none. */
 void txd_graph_range(double out[2], const txd_graph *graph);
+
+/* Of the marks at 0. */
+const char *txd_graph_zero_colour(const txd_graph *graph);
 
 /* False for what a line cannot show on the graph's axis. */
 bool txd_graph_shows(const txd_graph *graph, double y);

@@ -129,7 +129,8 @@ static txd_status draw_marks(txd_chart_script *out, const txd_chart *chart,
     txd_text_addf(&out->text,
                   "with points pointtype %d pointsize 1.1 linewidth 2 linecolor rgb "
                   "'%s'",
-                  zeros ? 11 : 2, zeros ? TXD_COLOUR_LEAK : TXD_COLOUR_NONFINITE);
+                  zeros ? 11 : 2,
+                  zeros ? txd_graph_zero_colour(graph) : TXD_COLOUR_NONFINITE);
     return TXD_OK;
 }
 

@@ -258,7 +258,8 @@ txd_status txd_chart_errors(txd_chart *out, txd_arena *arena,
         *graph = (txd_graph){.x_title = "in order of execution",
                              .y_title = gradients ? "relative error of gradients"
                                                   : "relative error",
-                             .logarithmic = true};
+                             .logarithmic = true,
+                             .zero_is_well = true};
         TXD_TRY(find_runs(&d, kind, gradients != 0));
         if (d.run_count == 0)
             continue;

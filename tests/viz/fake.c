@@ -68,6 +68,7 @@ static const txd_trace_methods methods = {
 void fake_open(fake *out)
 {
     memset(out, 0, sizeof *out);
+    ck_assert_int_eq(txd_arena_create(&out->arena), TXD_OK);
     ck_assert_int_eq(txd_trace_memory(&out->memory), TXD_OK);
     ck_assert_int_eq(txd_trace_create(&out->trace, &methods, out), TXD_OK);
 }
@@ -76,6 +77,7 @@ void fake_close(fake *recording)
 {
     txd_trace_destroy(recording->trace);
     txd_trace_destroy(recording->memory);
+    txd_arena_destroy(recording->arena);
 }
 
 void fake_meta(fake *recording, const char *key, const char *value)

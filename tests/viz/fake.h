@@ -18,6 +18,7 @@ typedef struct fake {
     const char *const *lists[FAKE_LISTS];
     size_t lengths[FAKE_LISTS], list_count;
     txd_trace *memory;
+    txd_arena *arena; /* for what a test makes and the recording refers to */
 } fake;
 
 /* An empty recording; everything belongs to `out` until fake_close. */

@@ -17,9 +17,9 @@ double series_value(size_t step, size_t layer)
     return 0.01 + 4.9 * fabs(sin(1.0 + (double)step * 0.7 + (double)layer * 1.3));
 }
 
-static char *name_of(size_t layer, const char *rest)
+static char *name_of(fake *recording, size_t layer, const char *rest)
 {
-    char *name = malloc(64);
+    char *name = txd_arena_alloc(recording->arena, 64, 1);
 
     ck_assert_ptr_nonnull(name);
     snprintf(name, 64, "layers.%zu%s", layer, rest);
@@ -77,13 +77,13 @@ void series_add_gradients(fake *recording, const series_plan *plan)
     const size_t dims[3] = {plan->steps, 2 * plan->layers, GRADIENT_FIELDS};
     size_t plane = dims[1] * dims[2];
     double *rows = malloc((plan->steps * plane + 1) * sizeof *rows);
-    const char **names = malloc((dims[1] + 1) * sizeof *names);
+    const char **names = txd_arena_alloc(recording->arena, dims[1], sizeof *names);
 
     ck_assert_ptr_nonnull(rows);
     ck_assert_ptr_nonnull(names);
     for (size_t layer = 0; layer < plan->layers; layer++) {
-        names[2 * layer] = name_of(layer, ".resid.pre@grad");
-        names[2 * layer + 1] = name_of(layer, "@grad");
+        names[2 * layer] = name_of(recording, layer, ".resid.pre@grad");
+        names[2 * layer + 1] = name_of(recording, layer, "@grad");
     }
     for (size_t step = 0; step < plan->steps; step++)
         fill_step(rows + step * plane, plan, step);
@@ -111,7 +111,7 @@ void series_add_norms(fake *recording, const series_plan *plan)
     static const char *const points[] = {".resid.pre", ".resid.mid", ".resid.post"};
     const size_t dims[3] = {plan->steps, EMBEDDINGS + 3 * plan->layers, NORM_FIELDS};
     double *rows = malloc((plan->steps * dims[1] * dims[2] + 1) * sizeof *rows);
-    const char **names = malloc(dims[1] * sizeof *names);
+    const char **names = txd_arena_alloc(recording->arena, dims[1], sizeof *names);
 
     ck_assert_ptr_nonnull(rows);
     ck_assert_ptr_nonnull(names);
@@ -119,7 +119,7 @@ void series_add_norms(fake *recording, const series_plan *plan)
     names[1] = "embed.pos";
     names[2] = "embed.out";
     for (size_t i = 0; i < 3 * plan->layers; i++)
-        names[EMBEDDINGS + i] = name_of(i / 3, points[i % 3]);
+        names[EMBEDDINGS + i] = name_of(recording, i / 3, points[i % 3]);
     for (size_t step = 0; step < plan->steps; step++)
         for (size_t i = 0; i < dims[1]; i++)
             fill_norm(rows + (step * dims[1] + i) * NORM_FIELDS, series_value(step, i));

@@ -14,7 +14,7 @@ double series_value(size_t step, size_t layer);
 /* series/grad_norm of "layers.N@grad" and, before each, "layers.N.resid.pre@grad",
  * whose l2 is twice that; and the columns of /steps. A `place` (step, layer) that is
  * not NULL has `value` for its l2 and `nonfinite` such elements; a `gap` (step, layer)
- * was not recorded. The lists live until the process ends. */
+ * was not recorded. The lists live as long as the recording. */
 typedef struct series_plan {
     size_t steps, layers;
     const size_t *place, *gap;
