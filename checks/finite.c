@@ -65,6 +65,17 @@ static const txd_point *needs(void *self, txd_point point)
     return s->needs[point];
 }
 
+/* Tokens that predict one: the loss is the mean over them. */
+static size_t pairs_of(const txd_inputs *inputs)
+{
+    size_t pairs = 0;
+
+    for (size_t i = 0; i + 1 < inputs->batch * inputs->length; i++)
+        pairs += (i + 1) % inputs->length != 0 && inputs->valid[i] != 0 &&
+                 inputs->valid[i + 1] != 0;
+    return pairs;
+}
+
 static void note_value(state *s, const txd_nonfinite *site, const txd_block *block,
                        const txd_meeting *meeting)
 {
@@ -76,12 +87,7 @@ static void note_value(state *s, const txd_nonfinite *site, const txd_block *blo
         s->told.format = block->pass->format;
         s->told.largest = block->pass->largest;
         s->told.loss_scale = block->pass->loss_scale;
-        s->told.pairs = 0;
-        for (size_t i = 0;
-             i + 1 < block->pass->inputs->batch * block->pass->inputs->length; i++)
-            s->told.pairs += (i + 1) % block->pass->inputs->length != 0 &&
-                             block->pass->inputs->valid[i] != 0 &&
-                             block->pass->inputs->valid[i + 1] != 0;
+        s->told.pairs = pairs_of(block->pass->inputs);
     }
     if (!s->last.name[0] || s->last.step != s->origin.step ||
         (site->step == s->origin.step && txd_nonfinite_precedes(&s->last, site)))
@@ -94,7 +100,7 @@ static void meet(txd_meeting *out, const state *s, const txd_nonfinite *site,
 {
     size_t at[TXD_MAX_RANK] = {0};
 
-    if (txd_site_is_parameter(site->kind))
+    if (txd_site_is_parameter(site->kind) || !site->is_placed)
         return;
     txd_nonfinite_at(at, site);
     if (comes_in_parts(site->point)) {
@@ -108,25 +114,32 @@ static void meet(txd_meeting *out, const state *s, const txd_nonfinite *site,
     txd_meeting_read(out, block, at);
 }
 
-static void end_site(state *s, const txd_block *block)
+static void count_site(state *s, const txd_nonfinite *site, const txd_block *block)
 {
     txd_meeting meeting = {.is_set = false};
+
+    s->sites++;
+    if (site->of >= 0 && site->of < 0x1p53)
+        s->values += (uint64_t)site->of;
+    if (site->kind == TXD_SITE_PARAMETER)
+        txd_finite_params_add(&s->params, block);
+    if (site->count == 0)
+        return;
+    s->bad_sites++;
+    s->worst = fmax(s->worst, site->count);
+    if (site->kind == TXD_SITE_PARAMETER)
+        return;
+    meet(&meeting, s, site, block);
+    note_value(s, site, block, &meeting);
+}
+
+static void end_site(state *s, const txd_block *block)
+{
     txd_nonfinite site;
 
     txd_nonfinite_read(&site, block);
-    s->sites++;
-    if (site.of >= 0 && site.of < 0x1p53)
-        s->values += (uint64_t)site.of;
-    if (site.kind == TXD_SITE_PARAMETER)
-        txd_finite_params_add(&s->params, block);
-    if (site.count > 0) {
-        s->bad_sites++;
-        s->worst = fmax(s->worst, site.count);
-        if (site.kind != TXD_SITE_PARAMETER) {
-            meet(&meeting, s, &site, block);
-            note_value(s, &site, block, &meeting);
-        }
-    }
+    if (!isnan(site.count)) /* a recording may not say */
+        count_site(s, &site, block);
     if (!txd_site_is_parameter(site.kind))
         s->pending[site.point].is_set = false;
 }
@@ -181,8 +194,10 @@ static txd_finding finding_at(const txd_nonfinite *site)
     finding.measured = site->count;
     finding.allowed = 0;
     txd_nonfinite_where(where, sizeof where, site);
-    txd_law_say(&finding, "%.0f of %.0f values are not finite; the first is %s at %s",
-                site->count, site->of, txd_law_number(value, site->value), where);
+    txd_law_say(&finding, "%.0f of %.0f values are not finite", site->count, site->of);
+    if (site->is_placed)
+        txd_law_say(&finding, "; the first is %s at %s",
+                    txd_law_number(value, site->value), where);
     return finding;
 }
 

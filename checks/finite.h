@@ -22,6 +22,8 @@ typedef struct txd_nonfinite {
     double count, of; /* how many, of how many that were counted */
     double value;     /* the first of them */
     double largest;   /* magnitude of the finite ones; NaN if there are none */
+    bool is_placed;   /* it is known where the first is, and what: a recording may
+                         hold no more than how many they are */
     size_t flat;      /* where the first of them is */
     int rank;
     size_t dims[TXD_MAX_RANK];

@@ -25,8 +25,11 @@ void txd_nonfinite_read(txd_nonfinite *out, const txd_block *block)
         .value = stats[TXD_STAT_FIRST_VALUE],
         .largest = fmax(fabs(stats[TXD_STAT_MIN]), fabs(stats[TXD_STAT_MAX])),
         .rank = block->value.rank};
-    if (stats[TXD_STAT_FIRST] >= 0 && stats[TXD_STAT_FIRST] < 0x1p53)
+    out->is_placed = stats[TXD_STAT_FIRST] >= 0 && stats[TXD_STAT_FIRST] < 0x1p53;
+    if (out->is_placed)
         out->flat = (size_t)stats[TXD_STAT_FIRST];
+    else
+        out->value = 0;
     snprintf(out->name, sizeof out->name, "%s", site->name);
     memcpy(out->dims, block->dims, sizeof out->dims);
 }
@@ -104,7 +107,7 @@ txd_law_place txd_nonfinite_place(const txd_nonfinite *site)
     const char *axes;
 
     place.step = site->step;
-    if (txd_site_is_parameter(site->kind))
+    if (txd_site_is_parameter(site->kind) || !site->is_placed)
         return place;
     axes = txd_point_get(site->point)->axes;
     for (int axis = (int)strlen(axes) - 1; axis >= 0; axis--) {

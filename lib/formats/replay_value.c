@@ -345,6 +345,8 @@ txd_status txd_feed_logits(txd_feed *feed, size_t stop)
             txd_block block = txd_feed_block(feed, stop);
 
             block.earlier = earlier;
+            if (txd_site_is_gradient(block.site->kind))
+                block.gradient = gradient;
             block.source = feed;
             block.start[0] = i;
             block.start[1] = first;

@@ -207,12 +207,18 @@ static void coordinates(size_t *at, const txd_block *block, size_t i)
     }
 }
 
-static bool is_seen(const txd_block *block, const size_t *at)
+static txd_mask_view mask_of(const txd_block *block, size_t batch)
 {
     const txd_site *site = block->site;
-    txd_mask_view mask = txd_mask_of_attention(
-        txd_point_attention(site->point), &block->pass->claimed->layers[site->layer],
-        block->pass->inputs, at[0]);
+
+    return txd_mask_of_attention(txd_point_attention(site->point),
+                                 &block->pass->claimed->layers[site->layer],
+                                 block->pass->inputs, batch);
+}
+
+static bool is_seen(const txd_block *block, const size_t *at)
+{
+    txd_mask_view mask = mask_of(block, at[0]);
 
     return txd_mask_hides(&mask, at[2], at[3]) == TXD_SEEN;
 }
@@ -249,10 +255,42 @@ static size_t search(const txd_tensor *value, size_t i, size_t count)
     return i;
 }
 
+/* One row of a tile, where hidden cells are infinite as a rule. */
+static bool search_row(size_t at[TXD_MAX_RANK], const txd_block *block, size_t first)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    size_t keys = block->value.dims[block->value.rank - 1];
+    txd_mask_view mask;
+
+    coordinates(at, block, first);
+    if (!inputs->valid[at[0] * inputs->length + at[2]])
+        return false;
+    mask = mask_of(block, at[0]);
+    for (size_t i = first; (i = search(&block->value, i, first + keys)) < first + keys;
+         i++) {
+        at[3] = block->start[3] + i - first;
+        if (txd_mask_hides(&mask, at[2], at[3]) == TXD_SEEN)
+            return true;
+    }
+    return false;
+}
+
+static bool search_tile(size_t at[TXD_MAX_RANK], const txd_block *block, size_t count)
+{
+    size_t keys = block->value.dims[block->value.rank - 1];
+
+    for (size_t first = 0; first < count; first += keys)
+        if (search_row(at, block, first))
+            return true;
+    return false;
+}
+
 bool txd_block_nonfinite(size_t at[TXD_MAX_RANK], const txd_block *block)
 {
     size_t count = block->value.data ? txd_tensor_count(&block->value) : 0;
 
+    if (!txd_site_is_parameter(block->site->kind) && is_tile(block->site->point))
+        return search_tile(at, block, count);
     for (size_t i = 0; (i = search(&block->value, i, count)) < count; i++) {
         coordinates(at, block, i);
         if (txd_block_judges(block, at))

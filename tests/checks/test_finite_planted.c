@@ -178,6 +178,75 @@ START_TEST(a_gradient_is_with_norms_after_the_sums_too)
 }
 END_TEST
 
+/* ---- parameters ---- */
+
+/* The last element of one parameter's gradient. */
+typedef struct spoiled {
+    size_t number, seen;
+    char name[96];
+    size_t element;
+} spoiled;
+
+static unsigned ask_parameters(void *self, const txd_site *site)
+{
+    const spoiled *s = self;
+
+    return site->kind == TXD_SITE_PARAMETER_GRADIENT && site->index == s->number
+               ? TXD_ASK_EDIT
+               : 0;
+}
+
+static txd_status spoil_parameter(void *self, txd_block *block)
+{
+    spoiled *s = self;
+
+    s->element = txd_tensor_count(&block->value) - 1;
+    ((float *)block->value.data)[s->element] = INFINITY;
+    snprintf(s->name, sizeof s->name, "%s", block->site->name);
+    s->seen++;
+    return TXD_OK;
+}
+
+START_TEST(a_gradient_of_any_parameter_is_the_origin)
+{
+    spoiled s = {.number = 0};
+    char text[1024];
+
+    snprintf(text, sizeof text,
+             "%s input : { tokens = ( [3, 1, 4, 1, 5, 9] ); memory : { random : { "
+             "length = 5; }; }; }; record : ( { probe = \"grad_norm\"; } );",
+             poison_models[POISON_CROSS]);
+    for (; s.seen == s.number; s.number++) {
+        const txd_tap tap = {.name = "spoil",
+                             .self = &s,
+                             .gradients = true,
+                             .ask = ask_parameters,
+                             .edit = spoil_parameter};
+        const live_plant planted = {.tap = &tap};
+        const txd_result *r;
+        char words[96];
+        live l;
+
+        live_run_planted(&l, text, "finite", &planted);
+        r = live_result(&l, "finite");
+        if (s.seen > s.number) {
+            ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+            ck_assert_uint_eq(r->finding_count, 1);
+            ck_assert_str_eq(r->findings[0].site, s.name);
+            snprintf(words, sizeof words,
+                     "the first is Inf at element %zu (row by row)", s.element);
+            ck_assert_msg(strstr(r->findings[0].message, words) != NULL, "%s",
+                          r->findings[0].message);
+        } else {
+            ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
+            ck_assert_uint_eq(s.number, txd_params_count(l.params));
+        }
+        live_finish(&l);
+    }
+    ck_assert_uint_gt(s.seen, 3 * 20);
+}
+END_TEST
+
 /* ---- recordings ---- */
 
 static void expect_same(const txd_finding *a, const txd_finding *b)
@@ -223,10 +292,25 @@ static void replay_forward(int model, poison *p)
         replay(model, p);
 }
 
+static void replay_backward(int model, poison *p)
+{
+    p->kind = TXD_SITE_GRADIENT;
+    p->value = INFINITY;
+    if (p->layer <= 0 || p->layer == 2)
+        replay(model, p);
+}
+
 START_TEST(a_recording_names_what_the_run_named)
 {
     for (int model = 0; model < POISON_MODELS; model++)
         for_every_stop(model, replay_forward);
+}
+END_TEST
+
+START_TEST(a_recording_of_gradients_does_too)
+{
+    for (int model = 0; model < POISON_MODELS; model++)
+        for_every_stop(model, replay_backward);
 }
 END_TEST
 
@@ -253,5 +337,6 @@ TEST_MAIN(a_value_at_any_point_of_any_layer_is_the_origin,
           a_gradient_at_any_point_of_any_layer_is_the_origin,
           a_gradient_is_with_cross_attention_too,
           a_gradient_is_with_norms_after_the_sums_too,
-          a_recording_names_what_the_run_named,
+          a_gradient_of_any_parameter_is_the_origin,
+          a_recording_names_what_the_run_named, a_recording_of_gradients_does_too,
           a_value_comes_before_the_gradients_that_it_spoils)
