@@ -105,7 +105,8 @@ static void meet(txd_meeting *out, const state *s, const txd_nonfinite *site,
     txd_nonfinite_at(at, site);
     if (comes_in_parts(site->point)) {
         /* A recording may hold another head. */
-        if (memcmp(s->pending[site->point].at, at, sizeof at) == 0)
+        if (s->pending[site->point].is_set &&
+            memcmp(s->pending[site->point].at, at, sizeof at) == 0)
             *out = s->pending[site->point];
         return;
     }
@@ -116,8 +117,9 @@ static void meet(txd_meeting *out, const state *s, const txd_nonfinite *site,
 
 static void count_site(state *s, const txd_nonfinite *site, const txd_block *block)
 {
-    txd_meeting meeting = {.is_set = false};
+    txd_meeting meeting;
 
+    txd_meeting_clear(&meeting);
     s->sites++;
     if (site->of >= 0 && site->of < 0x1p53)
         s->values += (uint64_t)site->of;

@@ -59,6 +59,8 @@ typedef struct txd_meeting {
     txd_point stream; /* what that norm reads */
 } txd_meeting;
 
+/* Nothing is at hand: as parameters have it, and their gradients. */
+void txd_meeting_clear(txd_meeting *out);
 /* Of the element `at` of the block's whole value. */
 void txd_meeting_read(txd_meeting *out, const txd_block *block, const size_t *at);
 

@@ -6,7 +6,8 @@
  *
  * Both are compared by their statistics, which count those cells alone and are made the
  * same way of both: if the values are the same, so are all of these numbers, bit for
- * bit. So any recording with the statistics of both can be judged; mask_fill looks at
+ * bit; and all of those cells are there, as a mask may keep them from being computed at
+ * all. So any recording with the statistics of both can be judged; mask_fill looks at
  * the cells. Which mask it is that hides rows shows in the weights: under a causal one
  * query q has at most q + 1 of them, and an entropy of at most log(q + 1).
  */
@@ -22,6 +23,7 @@ typedef struct layer_seen {
     bool has_scores;
     bool is_broken;
     double masked[TXD_STAT_COUNT_OF], were[TXD_STAT_COUNT_OF]; /* of the worst step */
+    double cells, hidden; /* real rows, by value or never computed, of that step */
     size_t dims[4];
     int step;
 } layer_seen;
@@ -70,15 +72,39 @@ static double hidden_by(const double *masked, const double *scores)
     return masked[TXD_STAT_NONFINITE] - scores[TXD_STAT_NONFINITE];
 }
 
+/* Cells of real queries and real rows of the memory. */
+static double real_cells(const txd_block *block)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    double sum = 0;
+
+    for (size_t b = 0; b < inputs->batch; b++) {
+        double queries = 0, rows = 0;
+
+        for (size_t i = 0; i < inputs->length; i++)
+            queries += inputs->valid[b * inputs->length + i] != 0;
+        for (size_t i = 0; i < inputs->memory_length; i++)
+            rows += inputs->memory_valid[b * inputs->memory_length + i] != 0;
+        sum += queries * rows;
+    }
+    return sum * (double)block->dims[1];
+}
+
 static void compare(state *s, layer_seen *layer, const txd_block *block)
 {
-    s->evaluated += (uint64_t)block->stats[TXD_STAT_COUNT];
-    if (!layer->has_scores || is_same(block->stats, layer->scores))
+    double missing = real_cells(block) - block->stats[TXD_STAT_COUNT];
+    double hidden = hidden_by(block->stats, layer->scores) + missing;
+
+    if (!layer->has_scores)
         return;
-    if (layer->is_broken && !(hidden_by(block->stats, layer->scores) >
-                              hidden_by(layer->masked, layer->were)))
+    s->evaluated += (uint64_t)(block->stats[TXD_STAT_COUNT] + missing);
+    if (is_same(block->stats, layer->scores) && missing == 0)
+        return;
+    if (layer->is_broken && !(hidden > layer->hidden))
         return;
     layer->is_broken = true;
+    layer->hidden = hidden;
+    layer->cells = block->stats[TXD_STAT_COUNT] + missing;
     layer->step = block->site->step;
     memcpy(layer->masked, block->stats, sizeof layer->masked);
     memcpy(layer->were, layer->scores, sizeof layer->were);
@@ -162,7 +188,6 @@ static void say_mask(txd_finding *finding, const state *s, int layer)
 static txd_status add_layer(txd_result *result, const state *s, int layer)
 {
     const layer_seen *l = &s->layers[layer];
-    double hidden = hidden_by(l->masked, l->were);
     txd_law_place at = place_of(l);
     txd_finding finding = txd_law_finding(TXD_POINT_CROSS_MASKED, layer, &at);
     char low[32], was[32];
@@ -170,13 +195,18 @@ static txd_status add_layer(txd_result *result, const state *s, int layer)
     if (!l->is_broken)
         return TXD_OK;
     txd_law_say_place(&finding, s->batches);
-    if (hidden > 0) {
+    if (l->hidden > 0) {
+        if (at.query >= 0)
+            txd_law_say(&finding,
+                        "query %" PRId64 " does not see row %" PRId64
+                        " of the memory; ",
+                        at.query, at.key);
         txd_law_say(&finding,
-                    "query %" PRId64 " does not see row %" PRId64
-                    " of the memory; %.0f "
-                    "of %.0f cells of real rows are hidden in this layer",
-                    at.query, at.key, hidden, l->masked[TXD_STAT_COUNT]);
-        finding.measured = hidden;
+                    "%.0f of %.0f cells of real rows are hidden in this layer",
+                    l->hidden, l->cells);
+        if (at.query < 0)
+            txd_law_say(&finding, ": they were not even computed");
+        finding.measured = l->hidden;
     } else {
         txd_law_say(&finding,
                     "the softmax does not read the scores of the real rows of the "

@@ -70,11 +70,13 @@ static bool say_norm(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
-/* The largest gradient at hand: of those that come in, and here. */
+/* The largest gradient at hand: of those that come in, and here. Those of parameters
+ * have had the loss scale divided out, after they were summed with it. */
 static double largest_gradient(const txd_origin *o)
 {
     const txd_meeting *m = o->meeting;
-    double largest = o->site->largest;
+    double scale = txd_site_is_parameter(o->site->kind) ? o->loss_scale : 1;
+    double largest = scale * o->site->largest;
 
     for (size_t i = 0; i < m->operand_count; i++)
         if (m->operands[i].is_gradient && m->parts[i].count > 0)

@@ -181,16 +181,21 @@ static void read_stream(txd_meeting *out, const glass *g)
     out->variance = sum / (double)x.dims[2];
 }
 
+void txd_meeting_clear(txd_meeting *out)
+{
+    *out = (txd_meeting){.product = (double)NAN,
+                         .scale = (double)NAN,
+                         .highest = (double)NAN,
+                         .variance = (double)NAN};
+}
+
 void txd_meeting_read(txd_meeting *out, const txd_block *block, const size_t *at)
 {
     const glass g = {block, at, txd_point_in_self(block->site->point),
                      txd_point_attention(block->site->point)};
 
-    *out = (txd_meeting){.is_set = true,
-                         .product = (double)NAN,
-                         .scale = (double)NAN,
-                         .highest = (double)NAN,
-                         .variance = (double)NAN};
+    txd_meeting_clear(out);
+    out->is_set = true;
     for (int axis = 0; axis < block->value.rank; axis++)
         out->at[axis] = at[axis];
     read_operands(out, &g);

@@ -14,9 +14,12 @@
  *
  * The standard deviation of the whole output is information: training moves the gains.
  * Before training it says that eps is of the size of the variance, or that the input
- * collapsed, and is a warning from 0.5 down and from 2 up.
+ * collapsed, and is a warning from 0.5 down and from 2 up. An rmsnorm promises nothing
+ * of means, which narrow or equal tokens do have: of its output the root mean square is
+ * taken for that.
  */
 #include "checks/norm.h"
+#include "checks/norm_deviation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +36,7 @@ typedef struct tally {
     bool is_mean;
     bool is_other_axis; /* the features have the moments over the tokens */
     txd_law_place at;
-    double std; /* of the whole output, farthest from 1; NaN = not offered */
+    txd_deviation deviation;
 } tally;
 
 typedef struct state {
@@ -43,8 +46,9 @@ typedef struct state {
     txd_kept_tokens tokens;
     txd_kept kept;
     double *squares, *means; /* (width): of each feature over the tokens */
-    double atol, low, high, alarm_low, alarm_high;
-    bool is_drawn, lacks_gain;
+    double atol;
+    txd_deviation_limits limits;
+    bool lacks_gain;
     uint64_t inherited, uncertain;
     size_t batches;
     int step;
@@ -164,14 +168,6 @@ static void judge_norm(state *s, const txd_norm *norm, double u)
         t->is_other_axis = is_other_axis(s, norm);
 }
 
-static void keep_std(tally *t, const double *stats)
-{
-    if (!stats || !(stats[TXD_STAT_STD] > 0))
-        return;
-    if (isnan(t->std) || fabs(log(stats[TXD_STAT_STD])) > fabs(log(t->std)))
-        t->std = stats[TXD_STAT_STD];
-}
-
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     const txd_inputs *inputs = block->pass->inputs;
@@ -190,7 +186,8 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     }
     TXD_TRY(txd_kept_take(&s->kept, block, &s->tokens));
     judge_norm(s, norm, block->pass->u_store);
-    keep_std(&s->tallies[norm - s->norms.list], block->stats);
+    txd_deviation_keep(&s->tallies[norm - s->norms.list].deviation, block->stats,
+                       norm->centred);
     return TXD_OK;
 }
 
@@ -233,42 +230,30 @@ static txd_status add_norm(txd_result *result, const state *s, size_t i)
     return TXD_OK;
 }
 
-/* One finding for all norms: the one farthest from 1, and how many lie outside. */
-static txd_status add_std(txd_result *result, const state *s)
+/* One finding for all norms: the one farthest from 1. */
+static txd_status add_deviation(txd_result *result, const state *s)
 {
-    const tally *worst = NULL;
+    const txd_norm *worst = NULL;
     size_t outside = 0, all = 0;
-    const txd_norm *norm;
     txd_finding finding;
-    char std[32];
 
     for (size_t i = 0; i < s->norms.count; i++) {
-        const tally *t = &s->tallies[i];
+        const txd_deviation *d = &s->tallies[i].deviation;
 
-        all += t->std > 0;
-        outside += t->std < s->low || t->std > s->high;
-        if (t->std > 0 && (!worst || fabs(log(t->std)) > fabs(log(worst->std))))
-            worst = t;
+        all += d->std > 0;
+        outside += txd_deviation_is_outside(d, &s->limits);
+        if (d->std > 0 &&
+            (!worst ||
+             txd_deviation_is_worse(d, &s->tallies[worst - s->norms.list].deviation,
+                                    &s->limits)))
+            worst = &s->norms.list[i];
     }
-    if (outside == 0 || result->evaluated == 0)
+    if (outside == 0)
         return TXD_OK;
-    norm = &s->norms.list[worst - s->tallies];
-    finding = txd_law_finding(norm->out, norm->layer, &(txd_law_place)TXD_LAW_NOWHERE);
-    finding.verdict =
-        s->is_drawn && (worst->std < s->alarm_low || worst->std > s->alarm_high)
-            ? TXD_VERDICT_WARN
-            : TXD_VERDICT_INFO;
-    finding.measured = worst->std;
-    finding.allowed = worst->std < 1 ? s->low : s->high;
-    txd_law_say(&finding,
-                "the output's standard deviation is %s; %zu of %zu norms are outside "
-                "of %g to %g",
-                txd_law_number(std, worst->std), outside, all, s->low, s->high);
-    if (s->is_drawn && worst->std < 1)
-        txd_law_say(&finding, ": eps is of the size of the variance, or the input has "
-                              "collapsed");
-    if (!s->is_drawn)
-        txd_law_say(&finding, "; training moves the gains");
+    finding =
+        txd_law_finding(worst->out, worst->layer, &(txd_law_place)TXD_LAW_NOWHERE);
+    txd_deviation_say(&finding, &s->tallies[worst - s->norms.list].deviation,
+                      &s->limits, (size_t[2]){outside, all});
     return txd_result_add(result, &finding);
 }
 
@@ -295,7 +280,7 @@ static txd_status finish(void *self, txd_result *result)
                         "%" PRIu64 " tokens or their gains are not finite: which "
                         "moments they have cannot be said",
                         s->inherited);
-    return add_std(result, s);
+    return result->evaluated > 0 ? add_deviation(result, s) : TXD_OK;
 }
 
 static void destroy(void *self)
@@ -315,7 +300,7 @@ static txd_status fill(state *s, const txd_check_context *context)
     size_t width = context->claimed->d_model;
 
     s->claimed = context->claimed;
-    s->is_drawn = context->is_drawn;
+    s->limits.is_drawn = context->is_drawn;
     s->step = -1;
     TXD_TRY(txd_norms_create(&s->norms, s->claimed));
     s->tallies = calloc(s->norms.count, sizeof *s->tallies);
@@ -324,14 +309,16 @@ static txd_status fill(state *s, const txd_check_context *context)
         return txd_fail(TXD_ERR_MEMORY, "norm_moments: no memory");
     s->squares = s->means + width;
     for (size_t i = 0; i < s->norms.count; i++)
-        s->tallies[i] = (tally){.at = TXD_LAW_NOWHERE, .std = NAN};
+        s->tallies[i] = (tally){.at = TXD_LAW_NOWHERE, .deviation = {NAN, NAN}};
     TXD_TRY(txd_threshold_read(&s->atol, TXD_THRESHOLD_NORM_MOMENTS_ATOL, context));
-    TXD_TRY(txd_threshold_read(&s->low, TXD_THRESHOLD_NORM_MOMENTS_LOW, context));
-    TXD_TRY(txd_threshold_read(&s->high, TXD_THRESHOLD_NORM_MOMENTS_HIGH, context));
-    TXD_TRY(txd_threshold_read(&s->alarm_low, TXD_THRESHOLD_NORM_MOMENTS_ALARM_LOW,
-                               context));
-    return txd_threshold_read(&s->alarm_high, TXD_THRESHOLD_NORM_MOMENTS_ALARM_HIGH,
-                              context);
+    TXD_TRY(
+        txd_threshold_read(&s->limits.low, TXD_THRESHOLD_NORM_MOMENTS_LOW, context));
+    TXD_TRY(
+        txd_threshold_read(&s->limits.high, TXD_THRESHOLD_NORM_MOMENTS_HIGH, context));
+    TXD_TRY(txd_threshold_read(&s->limits.alarm_low,
+                               TXD_THRESHOLD_NORM_MOMENTS_ALARM_LOW, context));
+    return txd_threshold_read(&s->limits.alarm_high,
+                              TXD_THRESHOLD_NORM_MOMENTS_ALARM_HIGH, context);
 }
 
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)

@@ -169,8 +169,9 @@ static txd_status finish(void *self, txd_result *result)
                         inherited);
     if (result->evaluated == 0)
         snprintf(result->note, sizeof result->note,
-                 "so few lanes or tokens tell nothing without the parameters, which a "
-                 "recording does not hold");
+                 "matrices of so few elements are alike by chance; and so few lanes "
+                 "or tokens tell nothing without the parameters, which a recording "
+                 "does not hold");
     return TXD_OK;
 }
 

@@ -15,6 +15,9 @@ extern "C" {
 /* Values of fewer lanes tell nothing: in two dimensions every thirtieth pair of
  * directions is alike to 0.999 by chance. */
 #define TXD_TRIO_LANES 4
+/* Matrices of fewer elements are alike by chance, too; if they are equal, they are one.
+ */
+#define TXD_TRIO_ELEMENTS 8
 
 typedef enum txd_role { TXD_ROLE_Q, TXD_ROLE_K, TXD_ROLE_V, TXD_ROLE_COUNT } txd_role;
 

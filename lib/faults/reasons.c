@@ -64,11 +64,24 @@ const char *txd_fault_needs_heads(const txd_fault_scene *scene)
     return scene->claimed->n_heads > 1 ? NULL : "needs more than one head";
 }
 
+/* True if any real token is followed by one that it is to predict. */
+static bool have_pairs(const txd_inputs *inputs)
+{
+    for (size_t i = 1; i < inputs->batch * inputs->length; i++)
+        if (i % inputs->length != 0 && inputs->valid[i - 1] && inputs->valid[i])
+            return true;
+    return false;
+}
+
 const char *txd_fault_needs_backward(const txd_fault_scene *scene)
 {
-    return scene->forward_only ? "needs gradients, which record does not ask for: name "
-                                 "points with @grad, or the probe grad_norm"
-                               : NULL;
+    if (scene->forward_only)
+        return "needs gradients, which record does not ask for: name points with "
+               "@grad, or the probe grad_norm";
+    if (scene->inputs != NULL && !have_pairs(scene->inputs))
+        return "needs two real tokens side by side: without a next token to predict "
+               "there is no loss, and every gradient is 0";
+    return NULL;
 }
 
 const char *txd_fault_idle_at_one(const txd_fault_scene *scene,

@@ -194,7 +194,8 @@ END_TEST
 /* ---- the fault ---- */
 
 /* Live, and from a recording of statistics and rows alone. */
-static void expect_causal(const char *rest, int layer, const char *words)
+static void expect_causal_in(const char *model, const char *rest, int layer,
+                             const char *words)
 {
     const char *path = test_file("causal.h5");
     char cfg[1024], where[64];
@@ -205,9 +206,9 @@ static void expect_causal(const char *rest, int layer, const char *words)
     live l;
 
     snprintf(cfg, sizeof cfg,
-             CFG "faults : ( { name = \"cross_causal\"; layers = \"%d\"; %s } ); "
-                 "record : ( { probe = \"rows\"; }, { probe = \"stats\"; } );",
-             layer, rest);
+             "%s faults : ( { name = \"cross_causal\"; layers = \"%d\"; %s } ); "
+             "record : ( { probe = \"rows\"; }, { probe = \"stats\"; } );",
+             model, layer, rest);
     snprintf(where, sizeof where, "layers.%d.cross.masked", layer);
     live_record(&l, cfg, path);
     ck_assert_int_eq(live_result(&l, "memory_seen")->verdict, TXD_VERDICT_FAIL);
@@ -230,6 +231,30 @@ static void expect_causal(const char *rest, int layer, const char *words)
     txd_trace_destroy(trace);
     live_finish(&l);
 }
+
+static void expect_causal(const char *rest, int layer, const char *words)
+{
+    expect_causal_in(CFG, rest, layer, words);
+}
+
+/* Of what no query sees nothing is computed, so that no value tells of it. */
+START_TEST(a_causal_mask_is_found_by_what_is_not_even_computed)
+{
+    static const char never[] = " mask : { evaluate_hidden = \"never\"; }; ";
+    char cfg[1024];
+
+    snprintf(cfg, sizeof cfg, "%s%s", CFG, never);
+    expect_causal_in(cfg, "", 1, "180 of 348 cells of real rows are hidden");
+    snprintf(cfg, sizeof cfg, "%s%s",
+             "model : { preset = \"mini\"; " SIZES "}; " DRAWN
+             "input : { tokens = ( [1], [4] ); memory : { random : { length = 9; }; "
+             "valid = ( 1, 9 ); }; }; ",
+             never);
+    expect_causal_in(cfg, "", 2,
+                     "32 of 40 cells of real rows are hidden in this layer: they were "
+                     "not even computed");
+}
+END_TEST
 
 START_TEST(a_causal_mask_in_cross_attention_is_found_and_named)
 {
@@ -323,6 +348,7 @@ TEST_MAIN(weights_of_a_query_that_do_not_sum_to_one_are_found,
           a_hidden_real_row_is_found_wherever_it_is,
           what_becomes_of_padding_is_none_of_its_business,
           a_nan_of_the_memory_begins_at_the_memory,
+          a_causal_mask_is_found_by_what_is_not_even_computed,
           a_causal_mask_in_cross_attention_is_found_and_named,
           healthy_models_with_cross_attention_break_no_law,
           an_encoder_and_its_decoder_break_no_law,

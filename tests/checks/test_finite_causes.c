@@ -338,6 +338,19 @@ START_TEST(a_loss_scale_with_which_gradients_overflow_later_is_one)
 }
 END_TEST
 
+/* A sum over tokens: of the parameter's gradient no operand is at hand. */
+START_TEST(a_loss_scale_with_which_a_parameters_gradient_overflows_is_one)
+{
+    expect(&(cause){MINI TOKENS BACKWARD
+                    "precision : { backend = \"fp16\"; loss_scale = 262144.0; };" INIT(
+                        "{ params = \"head.weight\"; scheme = \"normal\"; std = "
+                        "0.001; }"),
+                    "head.weight@grad",
+                    ". Cause: overflow of float16 (up to 65504): gradients here reach "
+                    "6"});
+}
+END_TEST
+
 START_TEST(a_norm_of_nearly_nothing_is_one_backward)
 {
     static const char model[] =
@@ -366,4 +379,5 @@ TEST_MAIN(a_missing_scale_overflows_in_any_layer,
           a_softmax_that_does_not_subtract_the_largest_score_is_one,
           padding_that_enters_after_all_is_one, a_loss_scale_beyond_the_format_is_one,
           a_loss_scale_with_which_gradients_overflow_later_is_one,
+          a_loss_scale_with_which_a_parameters_gradient_overflows_is_one,
           a_norm_of_nearly_nothing_is_one_backward)

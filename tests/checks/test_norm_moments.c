@@ -225,10 +225,40 @@ START_TEST(the_deviation_is_information_and_before_training_a_warning)
 }
 END_TEST
 
+/* Narrow tokens, or all tokens equal, have means; eps makes the root mean square small.
+ */
+START_TEST(before_training_means_are_no_warning_after_an_rmsnorm)
+{
+    const struct {
+        double scale, shift;
+        txd_verdict verdict;
+        const char *words;
+    } cases[] = {{0.3, 0.9, TXD_VERDICT_INFO,
+                  "is 0.3; 1 of 6 norms are outside of 0.8 to 1.2: "
+                  "tokens have means other than 0"},
+                 {0.3, 0.3, TXD_VERDICT_WARN, "eps is of the size of the variance"}};
+
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        norms n;
+
+        init(&n, false);
+        n.d.is_drawn = true;
+        for (int i = 0; i < MODEL; i++) {
+            n.gain[i] = 1;
+            n.bias[i] = 0;
+        }
+        expect_message(run(&n, cases[c].scale, cases[c].shift), cases[c].verdict,
+                       cases[c].words);
+        driver_finish(&n.d);
+    }
+}
+END_TEST
+
 TEST_MAIN(healthy_outputs_hold_with_any_gain_and_bias,
           a_large_mean_square_fails_for_both_kinds_and_a_small_one_is_eps,
           a_mean_fails_after_a_layernorm_and_not_after_an_rmsnorm,
           normalising_over_the_tokens_is_named, gains_near_zero_are_not_divided_out,
           nan_breaks_the_law_instead_of_passing_and_fails_beside_something_wrong,
           padded_tokens_are_not_judged,
-          the_deviation_is_information_and_before_training_a_warning)
+          the_deviation_is_information_and_before_training_a_warning,
+          before_training_means_are_no_warning_after_an_rmsnorm)

@@ -246,6 +246,33 @@ START_TEST(values_of_two_lanes_alone_tell_nothing)
 }
 END_TEST
 
+/* Two numbers of one sign have a cosine of 1. */
+START_TEST(matrices_of_few_elements_are_one_only_if_they_are_equal)
+{
+    for (int are_equal = 0; are_equal < 2; are_equal++) {
+        double q[HEADS] = {1, 2, 3, 4}, k[GROUPS] = {5, 6}, v[GROUPS] = {7, 8};
+        const txd_result *r;
+        driver d;
+
+        k[1] = are_equal ? q[2] : k[1];
+        driver_init(&d);
+        d.config.head_dim = d.config.value_dim = d.config.d_model = 1;
+        driver_start(&d, "qkv_distinct");
+        driver_offer_parameter(&d, "layers.0.attn.q.weight", 0, q, HEADS, 1);
+        driver_offer_parameter(&d, "layers.0.attn.k.weight", 0, k, GROUPS, 1);
+        driver_offer_parameter(&d, "layers.0.attn.v.weight", 0, v, GROUPS, 1);
+        r = driver_result(&d);
+        ck_assert_int_eq(r->verdict, are_equal ? TXD_VERDICT_FAIL : TXD_VERDICT_SKIP);
+        ck_assert_uint_eq(r->evaluated, are_equal);
+        if (are_equal)
+            ck_assert_int_eq(r->findings[0].head, 1);
+        else
+            ck_assert_ptr_nonnull(strstr(r->note, "tell nothing"));
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(what_is_not_finite_is_never_distinct)
 {
     trial t = {.layer = 1,
@@ -309,5 +336,7 @@ TEST_MAIN(random_matrices_and_values_are_distinct,
           a_scaled_copy_and_a_nearly_equal_one_are_shared_too,
           biases_do_not_hide_that_the_values_are_of_one_matrix,
           values_of_another_width_leave_queries_and_keys,
-          values_of_two_lanes_alone_tell_nothing, what_is_not_finite_is_never_distinct,
-          matrices_of_zeros_are_one, the_threshold_is_a_key)
+          values_of_two_lanes_alone_tell_nothing,
+          matrices_of_few_elements_are_one_only_if_they_are_equal,
+          what_is_not_finite_is_never_distinct, matrices_of_zeros_are_one,
+          the_threshold_is_a_key)

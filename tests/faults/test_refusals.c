@@ -128,6 +128,48 @@ START_TEST(the_scene_says_what_cannot_act)
 }
 END_TEST
 
+START_TEST(without_a_pair_of_tokens_faults_of_gradients_are_refused)
+{
+    const txd_fault *const faults[] = {txd_fault_find("grad_zeroed"),
+                                       txd_fault_find("softmax_jacobian_wrong")};
+    observed o = {0};
+    txd_fault_scene scene = {.claimed = &o.config, .inputs = &o.inputs};
+
+    prepare(&o, CFG(""), 2);
+    for (size_t f = 0; f < 2; f++)
+        ck_assert_ptr_null(txd_fault_inapplicable(faults[f], &scene));
+    o.inputs.valid[0] = 0; /* the second row has one token */
+    ck_assert_int_eq(o.inputs.valid[3], 0);
+    for (size_t f = 0; f < 2; f++)
+        ck_assert_ptr_nonnull(
+            strstr(txd_fault_inapplicable(faults[f], &scene), "next token"));
+    observe_finish(&o);
+}
+END_TEST
+
+/* -1e9 is minus infinity to float16, as it is claimed; -60000 is not. */
+START_TEST(a_finite_fill_that_the_format_stores_as_infinity_is_refused)
+{
+    txd_fault_use use = {.name = "mask_fill_finite"};
+    txd_plan *plan = NULL;
+    observed o = {0};
+    txd_fault_scene scene = {.claimed = &o.config, .inputs = &o.inputs};
+
+    prepare(&o, CFG(""), 6);
+    OK(txd_backend_find(&scene.backend, "fp16"));
+    ck_assert_int_eq(txd_plan_create(&plan, &scene, &use, 1), TXD_ERR_INAPPLICABLE);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "becomes -inf"));
+    use.strength = -60000;
+    OK(txd_plan_create(&plan, &scene, &use, 1));
+    txd_plan_destroy(plan);
+    use.strength = 0;
+    OK(txd_backend_find(&scene.backend, "bf16"));
+    OK(txd_plan_create(&plan, &scene, &use, 1));
+    txd_plan_destroy(plan);
+    observe_finish(&o);
+}
+END_TEST
+
 /* On a backend that rounds the steps of a softmax only the running sum is left to be
  * wrong, and that of two terms is rounded once in either way. */
 START_TEST(a_softmax_that_is_in_bfloat16_anyway_differs_in_sums_alone)
@@ -252,6 +294,8 @@ END_TEST
 
 TEST_MAIN(what_cannot_act_is_refused_with_the_reason, faults_of_heads_need_several,
           the_scene_says_what_cannot_act,
+          without_a_pair_of_tokens_faults_of_gradients_are_refused,
+          a_finite_fill_that_the_format_stores_as_infinity_is_refused,
           a_softmax_that_is_in_bfloat16_anyway_differs_in_sums_alone,
           rows_that_are_equal_already_are_refused_with_their_place,
           one_token_hides_faults_of_heads,

@@ -6,7 +6,14 @@
  */
 #include <math.h>
 
-#include "faults/fault.h"
+#include "faults/wrap.h"
+
+/* True if the backend stores the strength as minus infinity. */
+static bool is_beyond(const txd_fault_scene *scene, const txd_fault_use *use)
+{
+    return scene->backend != NULL &&
+           isinf(txd_wrap_round(use->strength, scene->backend->format));
+}
 
 static const char *inapplicable(const txd_fault_scene *scene)
 {
@@ -20,7 +27,9 @@ static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
     for (size_t l = 0; l < scene->claimed->n_layers; l++)
         if (txd_range_has(&use->layers, l) && isinf(scene->claimed->layers[l].fill))
-            return txd_fault_idle_unmasked(scene, use);
+            return is_beyond(scene, use)
+                       ? "this backend's format has no such number: it becomes -inf"
+                       : txd_fault_idle_unmasked(scene, use);
     return "mask.fill is finite already";
 }
 
