@@ -141,6 +141,10 @@ def sort():
         if f.startswith("ref_fp32_")})
 
 
+# What these do to a trained model is smaller than the rounding of float32.
+BELOW_FLOAT32 = {"norm_eps_tiny"}
+
+
 def plant(cfg, layers, padded):
     """Every fault that can act, in three layers where it acts per layer."""
     listed = txdiag("list", "faults").out
@@ -157,8 +161,9 @@ def plant(cfg, layers, padded):
         selectors = re.search(rf"^{fault} .*\[selectors: (.*)\]$", listed, re.M)[1]
         for layer in layers if "layers" in selectors else (None,):
             where = "" if layer is None else f' layers="{layer}";'
+            fine = ["--backend", "ref64"] if fault in BELOW_FLOAT32 else []
             result = exits(1, f"{cfg}: {fault}{where} is noticed", "check", cfg,
-                           *options, "--format", "json", "--set",
+                           *options, *fine, "--format", "json", "--set",
                            f'faults=({{name="{fault}";{where}}})')
             findings = json.loads(result.out)["files"][0]["findings"]
             broken = [f for f in findings if f["verdict"] == "fail"]
