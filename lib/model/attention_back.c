@@ -87,8 +87,9 @@ static txd_status project_back(const struct txd_part *a, txd_point point, bool a
     return txd_layer_linear_back(run, a->layer, &back);
 }
 
-/* From q, k and v to what they are made from. The queries' input is written first
- * (over what cross-attention's keys and values never add to), then added to. */
+/* From q, k and v to what they are made from. Without a norm between, the stream's
+ * gradient holds the residual path already; that of a memory is a sum over layers. Else
+ * the first projection writes and the others add. */
 static txd_status projections_back(const struct txd_part *a)
 {
     bool cross = a->kind == TXD_ATTENTION_CROSS;

@@ -48,7 +48,8 @@ void txd_run_destroy(txd_run *run); /* NULL is allowed */
  * beside this one. */
 txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step);
 
-/* Bytes that a run of this shape allocates for activations, tiles and slots. */
+/* Bytes that a run of this shape allocates for activations, tiles, slots, gradients,
+ * and the whole values that taps edit in step 0. ERR_LIMIT if those are too large. */
 txd_status txd_run_bytes(size_t *out, const txd_model *model,
                          const txd_run_options *options, const txd_extent *extent);
 

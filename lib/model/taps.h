@@ -121,7 +121,7 @@ typedef struct txd_tap {
     const txd_point *(*needs)(void *self, txd_point point);
     /* EDIT: changes block->value in place (always the whole value); runs before any
      * reader, on the calling thread. Gradients of tiled points (and of the logits)
-     * cannot be edited: replace the operation. */
+     * cannot be edited (ERR_INAPPLICABLE): replace the operation. */
     txd_status (*edit)(void *self, txd_block *block);
     /* Bytes of a slot; reduce is skipped if 0 or NULL. Slots arrive zeroed. */
     size_t slot_bytes;

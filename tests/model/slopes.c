@@ -170,6 +170,7 @@ void slopes_check_parameter(observed *o, size_t i, const struct slope_bound *bou
 
 double slopes_allowed(const struct slope_bound *bound, double length)
 {
+    /* norms of few lanes: fifth derivatives in the thousands */
     double bent = bound->step == SLOPE_STEP_BENT ? 20 : 1;
 
     return bent * 2e-10 * length + 2e-11 * (SLOPE_STEP / bound->step);

@@ -270,6 +270,27 @@ START_TEST(an_edited_gradient_of_a_parameter_is_what_the_run_gives)
 }
 END_TEST
 
+START_TEST(gradients_that_are_never_whole_are_not_edited)
+{
+    char sites[2][32] = {"layers.0.attn.masked@grad", "logits@grad"};
+
+    for (int i = 0; i < 2; i++) {
+        txd_tap tap = {.name = "twice",
+                       .self = sites[i],
+                       .gradients = true,
+                       .ask = double_ask,
+                       .edit = twice};
+        observed o = {0};
+
+        begin(&o, models[0]);
+        o.before = &tap;
+        ck_assert_int_eq(observe_pass(&o), TXD_ERR_INAPPLICABLE);
+        ck_assert_ptr_nonnull(strstr(txd_message(), sites[i]));
+        observe_finish(&o);
+    }
+}
+END_TEST
+
 /* Three planes of one layer of this model: 3 * 2 * 4 * 7 * 7 * 8 bytes. */
 #define PLANES 9408
 
@@ -313,4 +334,5 @@ TEST_MAIN(every_point_has_the_slope_of_the_loss,
           an_edit_that_changes_nothing_changes_no_bit_of_a_gradient,
           an_edited_gradient_is_what_everything_before_it_gets,
           an_edited_gradient_of_a_parameter_is_what_the_run_gives,
+          gradients_that_are_never_whole_are_not_edited,
           edited_layers_share_one_limit_where_gradients_need_them_all)
