@@ -45,7 +45,7 @@ void driver_init(driver *d)
                                                  .norm_eps = 1e-5,
                                                  .residual_scale = 1};
     driver_inputs(d, 1, &length, false);
-    d->pass = (txd_pass){.claimed = &d->config, .inputs = &d->inputs};
+    d->pass = (txd_pass){.claimed = &d->config, .inputs = &d->inputs, .loss_scale = 1};
     txd_pass_set_format(&d->pass, TXD_F64);
 }
 

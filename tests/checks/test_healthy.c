@@ -16,6 +16,13 @@
 /* Laws that may have something to tell of a healthy model. */
 static const char *const telling = "norm_moments,attention_collapse";
 
+/* The size of a trained model's gradient is a matter of the text. */
+static bool may_warn(const txd_result *r, const char *cfg)
+{
+    return strcmp(r->check, "grad_range") == 0 && strstr(cfg, "from = ") != NULL &&
+           strstr(r->findings[0].message, "matter of training state") != NULL;
+}
+
 /* Every law passes, with gradients, except those of the list `idle`, which find nothing
  * to judge: a law that skips although nobody expects it would look like one that holds.
  */
@@ -25,6 +32,7 @@ static void expect_silence(const char *cfg, const char *idle)
 
     for (size_t b = 0; b < 3; b++) {
         char text[2048];
+        bool is_warned = false;
         live l;
 
         snprintf(text, sizeof text,
@@ -39,14 +47,16 @@ static void expect_silence(const char *cfg, const char *idle)
             bool is_told = r->verdict == TXD_VERDICT_INFO && r->evaluated > 0 &&
                            txd_glob_list(telling, r->check);
 
+            is_warned |= r->verdict == TXD_VERDICT_WARN;
             ck_assert_msg(r->verdict ==
                                   (is_idle ? TXD_VERDICT_SKIP : TXD_VERDICT_PASS) ||
-                              (is_told && !is_idle),
+                              (is_told && !is_idle) ||
+                              (r->verdict == TXD_VERDICT_WARN && may_warn(r, cfg)),
                           "%s: %s: %s: %s\n%s", backends[b], r->check,
                           txd_verdict_name(r->verdict),
                           r->finding_count ? r->findings[0].message : r->note, cfg);
         }
-        ck_assert_int_eq(txd_checks_exit(l.results, l.count, true), 0);
+        ck_assert_int_eq(txd_checks_exit(l.results, l.count, !is_warned), 0);
         live_finish(&l);
     }
 }
@@ -193,7 +203,7 @@ START_TEST(one_token_alone_is_healthy)
     /* No later key and no padding: the two mask laws have nothing to judge. No pair:
      * there is no loss. */
     expect_silence(MINI "}; input : { tokens = [3]; };",
-                   "causality,padding,attention_collapse,loss_token");
+                   "causality,padding,attention_collapse,loss_token,grad_range");
 }
 END_TEST
 

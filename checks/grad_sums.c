@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Norms from statistics: a gradient's root mean square and count are its norm, so that
+ * recordings of statistics, or of norms alone, are as good as the gradients. Only what
+ * of the stream's gradient passes a residual sum takes the gradients themselves.
+ */
+#include "checks/grad_sums.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "layers.3.attn.q.weight@grad" is of the attention. */
+static txd_grad_part part_of(const char *name)
+{
+    const char *rest = strchr(name + strlen("layers."), '.');
+
+    if (rest && strncmp(rest, ".attn.", 6) == 0)
+        return TXD_GRAD_ATTENTION;
+    if (rest && strncmp(rest, ".cross.", 7) == 0)
+        return TXD_GRAD_CROSS;
+    return rest && strncmp(rest, ".mlp.", 5) == 0 ? TXD_GRAD_MLP : TXD_GRAD_NORMS;
+}
+
+txd_status txd_grad_sums_create(txd_grad_sums *out, const txd_config *claimed)
+{
+    *out = (txd_grad_sums){.claimed = claimed, .step = -1};
+    out->layers = calloc(claimed->n_layers, sizeof *out->layers);
+    if (!out->layers)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for sums of gradients");
+    for (int id = 0; id < TXD_PARAM_COUNT; id++) {
+        char name[96];
+
+        if (!txd_param_per_layer((txd_param_id)id) ||
+            !txd_param_exists(claimed, (txd_param_id)id))
+            continue;
+        txd_param_name(name, sizeof name, (txd_param_id)id, 0);
+        out->expected[part_of(name)]++;
+    }
+    return TXD_OK;
+}
+
+void txd_grad_sums_finish(txd_grad_sums *sums)
+{
+    free(sums->layers);
+    sums->layers = NULL;
+}
+
+static bool has_pair(const txd_inputs *inputs)
+{
+    for (size_t i = 0; i + 1 < inputs->batch * inputs->length; i++)
+        if ((i + 1) % inputs->length != 0 && inputs->valid[i] && inputs->valid[i + 1])
+            return true;
+    return false;
+}
+
+void txd_grad_sums_begin(txd_grad_sums *sums, const txd_pass *pass)
+{
+    const double unknown = (double)NAN;
+
+    sums->step = pass->step;
+    sums->has_loss = has_pair(pass->inputs);
+    memset(sums->outside, 0, sizeof sums->outside);
+    for (size_t l = 0; l < sums->claimed->n_layers; l++)
+        sums->layers[l] =
+            (txd_grad_layer){.into = unknown, .out = unknown, .kept = unknown};
+}
+
+/* Of the finite elements. */
+static double square_of(const double *stats)
+{
+    double finite = stats[TXD_STAT_COUNT] - stats[TXD_STAT_NONFINITE];
+    double rms = stats[TXD_STAT_RMS];
+
+    return finite > 0 ? rms * rms * finite : 0;
+}
+
+static void take_parameter(txd_grad_sums *sums, const txd_block *block)
+{
+    const txd_site *site = block->site;
+    txd_grad_layer *layer = &sums->layers[site->layer];
+    txd_grad_sum *sum = &layer->part[part_of(site->name)];
+    double square = square_of(block->stats);
+
+    sum->square += square;
+    sum->nonfinite += block->stats[TXD_STAT_NONFINITE];
+    sum->seen++;
+    if (square <= layer->largest_square)
+        return;
+    layer->largest_square = square;
+    snprintf(layer->largest, sizeof layer->largest, "%.*s",
+             (int)strcspn(site->name, "@"), site->name);
+}
+
+static void take_outside(txd_grad_sums *sums, const txd_block *block)
+{
+    for (int i = 0; i < TXD_PARAM_COUNT; i++) {
+        txd_grad_outside *to = &sums->outside[i];
+
+        if (to->name[0])
+            continue;
+        snprintf(to->name, sizeof to->name, "%s", block->site->name);
+        to->square = square_of(block->stats);
+        to->nonfinite = block->stats[TXD_STAT_NONFINITE];
+        return;
+    }
+}
+
+void txd_grad_sums_take(txd_grad_sums *sums, const txd_block *block)
+{
+    const txd_site *site = block->site;
+    double norm = sqrt(square_of(block->stats));
+
+    if (site->kind == TXD_SITE_PARAMETER_GRADIENT && site->layer >= 0)
+        take_parameter(sums, block);
+    else if (site->kind == TXD_SITE_PARAMETER_GRADIENT)
+        take_outside(sums, block);
+    else if (site->point == TXD_POINT_RESID_POST)
+        sums->layers[site->layer].into = norm / block->pass->loss_scale;
+    else if (site->point == TXD_POINT_RESID_PRE)
+        sums->layers[site->layer].out = norm / block->pass->loss_scale;
+}
+
+/* ---- what passes a residual sum ---- */
+
+/* Before its sum: the sum after it. With norms after the sums the stream does not go
+ * from sum to sum. */
+const txd_point *txd_grad_needs(const txd_config *claimed, txd_point point)
+{
+    static const txd_point none[] = {TXD_POINT_COUNT};
+    static const txd_point mid[] = {TXD_POINT_RESID_MID, TXD_POINT_COUNT};
+    static const txd_point cross[] = {TXD_POINT_RESID_CROSS, TXD_POINT_COUNT};
+    static const txd_point post[] = {TXD_POINT_RESID_POST, TXD_POINT_COUNT};
+
+    if (claimed->norm_placement != TXD_PLACEMENT_PRE)
+        return none;
+    if (point == TXD_POINT_RESID_PRE)
+        return mid;
+    if (point == TXD_POINT_RESID_MID)
+        return claimed->cross ? cross : post;
+    return point == TXD_POINT_RESID_CROSS ? post : none;
+}
+
+void txd_grad_share_of(txd_grad_share *out, const txd_block *block)
+{
+    const txd_point *behind = txd_grad_needs(block->pass->claimed, block->site->point);
+    txd_tensor other;
+
+    if (*behind == TXD_POINT_COUNT || !block->value.data ||
+        txd_block_gradient(&other, block, *behind) != TXD_OK || !other.data)
+        return;
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++) {
+        double a = txd_tensor_get(&block->value, i), b = txd_tensor_get(&other, i);
+
+        out->product += a * b;
+        out->square += b * b;
+    }
+}
+
+void txd_grad_sums_share(txd_grad_sums *sums, const txd_site *site,
+                         const txd_grad_share *share)
+{
+    txd_grad_layer *layer = &sums->layers[site->layer];
+    double kept = share->product / share->square;
+
+    if (share->square > 0 && isfinite(kept) && !(kept >= layer->kept))
+        layer->kept = kept;
+}
+
+/* ---- what a layer has ---- */
+
+bool txd_grad_is_whole(const txd_grad_sums *sums, size_t layer)
+{
+    for (int p = 0; p < TXD_GRAD_PARTS; p++)
+        if (sums->layers[layer].part[p].seen != sums->expected[p])
+            return false;
+    return true;
+}
+
+double txd_grad_norm(const txd_grad_layer *layer)
+{
+    double square = 0;
+
+    for (int p = 0; p < TXD_GRAD_PARTS; p++)
+        square += layer->part[p].square;
+    return sqrt(square);
+}
+
+double txd_grad_nonfinite(const txd_grad_layer *layer)
+{
+    double count = 0;
+
+    for (int p = 0; p < TXD_GRAD_PARTS; p++)
+        count += layer->part[p].nonfinite;
+    return count;
+}
