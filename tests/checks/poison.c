@@ -271,7 +271,8 @@ static const char *word(char axis)
     }
 }
 
-void poison_words(char *text, size_t bytes, const poison *p)
+/* "the first is NaN at batch row 1, head 2, query 3, key 0. ". */
+static void words_of(char *text, size_t bytes, const poison *p)
 {
     const char *axes = txd_point_get(p->point)->axes;
     size_t used;
@@ -285,4 +286,49 @@ void poison_words(char *text, size_t bytes, const poison *p)
     }
     used = strlen(text);
     snprintf(text + used, bytes - used, ". ");
+}
+
+const txd_finding *poison_expect(const live *l, const poison *p)
+{
+    const txd_result *r = live_result(l, "finite");
+    char name[96], words[200];
+    const txd_finding *finding;
+
+    txd_point_name(name, sizeof name, p->point, p->layer);
+    if (p->kind == TXD_SITE_GRADIENT)
+        strcat(name, TXD_GRADIENT_SUFFIX);
+    words_of(words, sizeof words, p);
+    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s: %s %s", name,
+                  txd_verdict_name(r->verdict), r->note);
+    ck_assert_uint_eq(r->finding_count, 1);
+    finding = &r->findings[0];
+    ck_assert_str_eq(finding->site, name);
+    ck_assert_int_eq(finding->layer, p->layer);
+    ck_assert_int_eq(finding->batch, (int)p->at[0]);
+    ck_assert_msg(strstr(finding->message, words) != NULL, "%s: no \"%s\"",
+                  finding->message, words);
+    return finding;
+}
+
+void poison_every(int model, void (*use)(int model, poison *p))
+{
+    txd_arena *arena;
+    txd_setting *root;
+    txd_config config;
+    txd_stop *order;
+    size_t count;
+
+    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
+    ck_assert_int_eq(txd_cfg_parse(&root, arena, "t.cfg", poison_models[model]),
+                     TXD_OK);
+    ck_assert_int_eq(txd_config_read(&config, arena, root, NULL), TXD_OK);
+    ck_assert_int_eq(txd_points_order(&order, &count, arena, &config), TXD_OK);
+    ck_assert_uint_eq(config.n_layers, POISON_LAYERS);
+    for (size_t i = 0; i < count; i++) {
+        poison p = {.point = order[i].point, .layer = order[i].layer};
+
+        if (txd_point_get(p.point)->place != TXD_PLACE_INPUT)
+            use(model, &p);
+    }
+    txd_arena_destroy(arena);
 }

@@ -32,7 +32,10 @@ enum { POISON_LAYERS = 3 };
  * NULL. */
 void poison_run(live *l, poison *p, int model, const char *backend, const char *path);
 
-/* "NaN at batch row 1, head 2, query 3, key 0": by the axes of the point. */
-void poison_words(char *text, size_t bytes, const poison *p);
+/* The one finding of `finite`: at the site and the element, or the test fails. */
+const txd_finding *poison_expect(const live *l, const poison *p);
+
+/* Calls back for every value of the model that a pass forms, tokens left out. */
+void poison_every(int model, void (*use)(int model, poison *p));
 
 #endif

@@ -55,59 +55,13 @@ static void expect_operands(const char *message, txd_point point)
         }
 }
 
-static const txd_finding *expect_origin(const live *l, const poison *p)
-{
-    const txd_result *r = live_result(l, "finite");
-    char name[96], words[200];
-    const txd_finding *finding;
-
-    txd_point_name(name, sizeof name, p->point, p->layer);
-    if (p->kind == TXD_SITE_GRADIENT)
-        strcat(name, TXD_GRADIENT_SUFFIX);
-    poison_words(words, sizeof words, p);
-    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s: %s %s", name,
-                  txd_verdict_name(r->verdict), r->note);
-    ck_assert_uint_eq(r->finding_count, 1);
-    finding = &r->findings[0];
-    ck_assert_str_eq(finding->site, name);
-    ck_assert_int_eq(finding->layer, p->layer);
-    ck_assert_int_eq(finding->batch, (int)p->at[0]);
-    ck_assert_msg(strstr(finding->message, words) != NULL, "%s: no \"%s\"",
-                  finding->message, words);
-    return finding;
-}
-
-/* Calls back for every value of the model that a pass forms, tokens left out. */
-static void for_every_stop(int model, void (*use)(int model, poison *p))
-{
-    txd_arena *arena;
-    txd_setting *root;
-    txd_config config;
-    txd_stop *order;
-    size_t count;
-
-    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
-    ck_assert_int_eq(txd_cfg_parse(&root, arena, "t.cfg", poison_models[model]),
-                     TXD_OK);
-    ck_assert_int_eq(txd_config_read(&config, arena, root, NULL), TXD_OK);
-    ck_assert_int_eq(txd_points_order(&order, &count, arena, &config), TXD_OK);
-    ck_assert_uint_eq(config.n_layers, POISON_LAYERS);
-    for (size_t i = 0; i < count; i++) {
-        poison p = {.point = order[i].point, .layer = order[i].layer};
-
-        if (txd_point_get(p.point)->place != TXD_PLACE_INPUT)
-            use(model, &p);
-    }
-    txd_arena_destroy(arena);
-}
-
 static void plant_value(int model, poison *p, const char *backend)
 {
     const txd_finding *finding;
     live l;
 
     poison_run(&l, p, model, backend, NULL);
-    finding = expect_origin(&l, p);
+    finding = poison_expect(&l, p);
     expect_operands(finding->message, p->point);
     live_finish(&l);
 }
@@ -123,19 +77,19 @@ static void plant_forward(int model, poison *p)
 
 START_TEST(a_value_at_any_point_of_any_layer_is_the_origin)
 {
-    for_every_stop(POISON_LLAMA, plant_forward);
+    poison_every(POISON_LLAMA, plant_forward);
 }
 END_TEST
 
 START_TEST(a_value_is_with_cross_attention_too)
 {
-    for_every_stop(POISON_CROSS, plant_forward);
+    poison_every(POISON_CROSS, plant_forward);
 }
 END_TEST
 
 START_TEST(a_value_is_with_norms_after_the_sums_too)
 {
-    for_every_stop(POISON_POST, plant_forward);
+    poison_every(POISON_POST, plant_forward);
 }
 END_TEST
 
@@ -148,7 +102,7 @@ static void plant_backward(int model, poison *p)
     p->kind = TXD_SITE_GRADIENT;
     p->value = NAN;
     poison_run(&l, p, model, "ref64", NULL);
-    finding = expect_origin(&l, p);
+    finding = poison_expect(&l, p);
     snprintf(value, sizeof value, "%.3g", p->forward);
     ck_assert(isfinite(p->forward));
     snprintf(words, sizeof words, "Forward: %s %s. ", txd_point_get(p->point)->name,
@@ -162,19 +116,19 @@ static void plant_backward(int model, poison *p)
 
 START_TEST(a_gradient_at_any_point_of_any_layer_is_the_origin)
 {
-    for_every_stop(POISON_LLAMA, plant_backward);
+    poison_every(POISON_LLAMA, plant_backward);
 }
 END_TEST
 
 START_TEST(a_gradient_is_with_cross_attention_too)
 {
-    for_every_stop(POISON_CROSS, plant_backward);
+    poison_every(POISON_CROSS, plant_backward);
 }
 END_TEST
 
 START_TEST(a_gradient_is_with_norms_after_the_sums_too)
 {
-    for_every_stop(POISON_POST, plant_backward);
+    poison_every(POISON_POST, plant_backward);
 }
 END_TEST
 
@@ -247,73 +201,6 @@ START_TEST(a_gradient_of_any_parameter_is_the_origin)
 }
 END_TEST
 
-/* ---- recordings ---- */
-
-static void expect_same(const txd_finding *a, const txd_finding *b)
-{
-    ck_assert_str_eq(a->site, b->site);
-    ck_assert_int_eq(a->step, b->step);
-    ck_assert_int_eq(a->batch, b->batch);
-    ck_assert_int_eq(a->head, b->head);
-    ck_assert_int_eq(a->query, b->query);
-    ck_assert_int_eq(a->key, b->key);
-    ck_assert_str_eq(a->message, b->message);
-}
-
-static void replay(int model, poison *p)
-{
-    const txd_check_select select = {.only = "finite"};
-    const txd_result *results;
-    txd_checks *checks;
-    txd_trace *trace;
-    size_t count;
-    live l;
-
-    poison_run(&l, p, model, "ref64", test_file("r.h5"));
-    ck_assert_msg(txd_recording_open(&trace, l.record, NULL) == TXD_OK, "%s",
-                  txd_message());
-    ck_assert_msg(txd_checks_recording(&checks, trace, NULL, &select) == TXD_OK, "%s",
-                  txd_message());
-    ck_assert_int_eq(txd_checks_finish(&results, &count, checks), TXD_OK);
-    ck_assert_uint_eq(count, 1);
-    ck_assert_int_eq(results->verdict, TXD_VERDICT_FAIL);
-    ck_assert_uint_eq(results->finding_count, 1);
-    expect_same(expect_origin(&l, p), results->findings);
-    txd_checks_destroy(checks);
-    txd_trace_destroy(trace);
-    live_finish(&l);
-}
-
-static void replay_forward(int model, poison *p)
-{
-    p->kind = TXD_SITE_VALUE;
-    p->value = NAN;
-    if (p->layer <= 0 || p->layer == 2)
-        replay(model, p);
-}
-
-static void replay_backward(int model, poison *p)
-{
-    p->kind = TXD_SITE_GRADIENT;
-    p->value = INFINITY;
-    if (p->layer <= 0 || p->layer == 2)
-        replay(model, p);
-}
-
-START_TEST(a_recording_names_what_the_run_named)
-{
-    for (int model = 0; model < POISON_MODELS; model++)
-        for_every_stop(model, replay_forward);
-}
-END_TEST
-
-START_TEST(a_recording_of_gradients_does_too)
-{
-    for (int model = 0; model < POISON_MODELS; model++)
-        for_every_stop(model, replay_backward);
-}
-END_TEST
-
 START_TEST(a_value_comes_before_the_gradients_that_it_spoils)
 {
     poison p = {.kind = TXD_SITE_VALUE,
@@ -325,7 +212,7 @@ START_TEST(a_value_comes_before_the_gradients_that_it_spoils)
     live l;
 
     poison_run(&l, &p, POISON_LLAMA, "cpu32", NULL);
-    finding = expect_origin(&l, &p);
+    finding = poison_expect(&l, &p);
     ck_assert_msg(strstr(finding->message, "as far as head.weight@grad") != NULL, "%s",
                   finding->message);
     live_finish(&l);
@@ -338,5 +225,4 @@ TEST_MAIN(a_value_at_any_point_of_any_layer_is_the_origin,
           a_gradient_is_with_cross_attention_too,
           a_gradient_is_with_norms_after_the_sums_too,
           a_gradient_of_any_parameter_is_the_origin,
-          a_recording_names_what_the_run_named, a_recording_of_gradients_does_too,
           a_value_comes_before_the_gradients_that_it_spoils)
