@@ -21,9 +21,9 @@ static bool find_inputs(size_t *entry, txd_trace_info *info, const txd_trace *re
 }
 
 static txd_status read_plane(int32_t *out, const txd_claim *claim, size_t step,
-                             const char *name)
+                             const char *name, size_t length)
 {
-    size_t count[3] = {1, claim->inputs.batch, claim->inputs.length};
+    size_t count[3] = {1, claim->inputs.batch, length};
     const size_t start[3] = {step, 0, 0};
     txd_trace_info info;
     size_t entry;
@@ -55,37 +55,33 @@ static txd_status find_shape(size_t out[4], txd_claim *claim)
     TXD_TRY(txd_replay_shape(out, claim->recording));
     if (claim->has_tokens)
         memcpy(out, info.dims, 3 * sizeof *out);
+    if (find_inputs(&entry, &info, claim->recording, "input/memory_valid"))
+        out[3] = info.dims[2];
     return TXD_OK;
 }
 
-/* Which rows of the memory are real, for cross-attention. */
-static txd_status read_memory(txd_claim *claim, size_t step)
+static txd_status read_memory(txd_claim *claim, size_t step, size_t length)
 {
     txd_inputs *inputs = &claim->inputs;
-    txd_trace_info info;
-    size_t entry;
+    size_t cells;
 
-    if (!find_inputs(&entry, &info, claim->recording, "input/memory_valid") ||
-        info.dims[0] <= step || info.dims[1] != inputs->batch || info.dims[2] == 0 ||
-        info.dims[2] > MAX_TOKENS / inputs->batch)
+    if (length == 0 || txd_size_mul(&cells, inputs->batch, length) != TXD_OK ||
+        cells > MAX_TOKENS)
         return TXD_OK;
     inputs->memory_valid =
-        txd_arena_alloc(claim->arena, info.dims[1] * info.dims[2], sizeof(int32_t));
+        txd_arena_alloc(claim->arena, cells, sizeof *inputs->memory_valid);
     if (!inputs->memory_valid)
         return TXD_ERR_MEMORY;
-    inputs->memory_length = info.dims[2];
-    TXD_TRY(txd_trace_read(claim->recording, inputs->memory_valid, entry,
-                           (const size_t[3]){step, 0, 0},
-                           (const size_t[3]){1, info.dims[1], info.dims[2]}, TXD_I32));
-    for (size_t i = 0; i < info.dims[1] * info.dims[2]; i++)
-        inputs->memory_valid[i] = inputs->memory_valid[i] > 0;
-    return TXD_OK;
+    for (size_t i = 0; i < cells; i++)
+        inputs->memory_valid[i] = 1;
+    inputs->memory_length = length;
+    return read_plane(inputs->memory_valid, claim, step, "input/memory_valid", length);
 }
 
 static txd_status read_inputs(txd_claim *claim, size_t step)
 {
     txd_inputs *inputs = &claim->inputs;
-    size_t shape[4], cells;
+    size_t shape[4], cells, length;
 
     TXD_TRY(find_shape(shape, claim));
     if (shape[0] <= step || shape[1] == 0 || shape[2] == 0 ||
@@ -94,16 +90,18 @@ static txd_status read_inputs(txd_claim *claim, size_t step)
         return TXD_OK;
     }
     TXD_TRY(txd_inputs_make(inputs, claim->arena, shape[1], shape[2]));
-    TXD_TRY(read_plane(inputs->tokens, claim, step, "input/tokens"));
-    TXD_TRY(read_plane(inputs->valid, claim, step, "input/valid"));
-    TXD_TRY(read_plane(inputs->document, claim, step, "input/document"));
+    length = inputs->length;
+    TXD_TRY(read_plane(inputs->tokens, claim, step, "input/tokens", length));
+    TXD_TRY(read_plane(inputs->valid, claim, step, "input/valid", length));
+    TXD_TRY(read_plane(inputs->document, claim, step, "input/document", length));
     txd_inputs_count_positions(inputs);
-    TXD_TRY(read_plane(inputs->positions, claim, step, "input/positions"));
+    TXD_TRY(read_plane(inputs->positions, claim, step, "input/positions", length));
+    TXD_TRY(read_memory(claim, step, shape[3]));
     for (size_t i = 0; i < inputs->batch * inputs->length; i++)
         inputs->valid[i] = inputs->valid[i] > 0; /* -1 after the end of a short step */
     claim->has_inputs = true;
     read_pieces(claim, step);
-    return read_memory(claim, step);
+    return TXD_OK;
 }
 
 static void read_length(size_t *out, const txd_trace *recording, size_t step,
@@ -140,6 +138,7 @@ txd_status txd_claim_init(txd_claim *out, const txd_trace *recording, size_t ste
     read_config(out);
     read_length(&out->length_q, recording, step, "steps/length_q");
     read_length(&out->length_k, recording, step, "steps/length_k");
+    read_length(&out->length_memory, recording, step, "steps/length_memory");
     return read_inputs(out, step);
 }
 
@@ -154,26 +153,20 @@ static bool layer_known(const txd_claim *claim, int layer)
     return claim->configured && layer >= 0 && (size_t)layer < claim->config.n_layers;
 }
 
-bool txd_claim_mask(txd_mask_view *out, const txd_claim *claim, int layer, size_t batch,
-                    size_t queries, size_t keys)
-{
-    if (!layer_known(claim, layer) || !claim->has_inputs ||
-        batch >= claim->inputs.batch || queries > claim->inputs.length ||
-        keys > claim->inputs.length)
-        return false;
-    *out = txd_mask_of(&claim->config.layers[layer], &claim->inputs, batch);
-    return true;
-}
-
-bool txd_claim_memory_mask(txd_mask_view *out, const txd_claim *claim, size_t batch,
-                           size_t queries, size_t keys)
+bool txd_claim_mask(txd_mask_view *out, const txd_claim *claim,
+                    const txd_claim_block *block)
 {
     const txd_inputs *inputs = &claim->inputs;
+    bool cross = block->kind == TXD_ATTENTION_CROSS;
 
-    if (!claim->has_inputs || !inputs->memory_valid || batch >= inputs->batch ||
-        queries > inputs->length || keys > inputs->memory_length)
+    if (!claim->has_inputs || block->batch >= inputs->batch ||
+        block->queries > inputs->length ||
+        block->keys > (cross ? inputs->memory_length : inputs->length) ||
+        (cross ? !inputs->memory_valid : !layer_known(claim, block->layer)))
         return false;
-    *out = txd_mask_of_memory(inputs, batch);
+    *out = cross
+               ? txd_mask_of_memory(inputs, block->batch)
+               : txd_mask_of(&claim->config.layers[block->layer], inputs, block->batch);
     return true;
 }
 
@@ -185,16 +178,17 @@ static bool varies(const int32_t *values, size_t count, int32_t usual)
     return false;
 }
 
-void txd_claim_words(txd_text *out, const txd_claim *claim, int layer, size_t batch)
+static size_t cut(size_t length, size_t filled)
 {
-    size_t length = claim->inputs.length, row = batch * length, before = out->length;
-    const txd_layer_config *masks;
+    return filled != 0 && filled < length ? filled : length;
+}
 
-    if (!layer_known(claim, layer) || batch >= claim->inputs.batch)
-        return;
-    if (claim->length_k != 0 && claim->length_k < length)
-        length = claim->length_k;
-    masks = &claim->config.layers[layer];
+static void add_words(txd_text *out, const txd_claim *claim,
+                      const txd_layer_config *masks, size_t batch)
+{
+    size_t row = batch * claim->inputs.length;
+    size_t length = cut(claim->inputs.length, claim->length_k);
+
     if (masks->causal)
         txd_text_add(out, "causal, ");
     if (masks->window != 0)
@@ -203,6 +197,31 @@ void txd_claim_words(txd_text *out, const txd_claim *claim, int layer, size_t ba
         txd_text_add(out, "padding, whose own rows are not judged, ");
     if (varies(claim->inputs.document + row, length, claim->inputs.document[row]))
         txd_text_add(out, "documents, ");
+}
+
+static void add_memory_words(txd_text *out, const txd_claim *claim, size_t batch)
+{
+    const txd_inputs *inputs = &claim->inputs;
+    size_t length = cut(inputs->memory_length, claim->length_memory);
+
+    if (inputs->memory_valid &&
+        varies(inputs->memory_valid + batch * inputs->memory_length, length, 1))
+        txd_text_add(out, "padding of the memory, ");
+}
+
+void txd_claim_words(txd_text *out, const txd_claim *claim,
+                     const txd_claim_block *block)
+{
+    size_t before = out->length;
+
+    if (block->batch >= claim->inputs.batch)
+        return;
+    if (block->kind == TXD_ATTENTION_CROSS)
+        add_memory_words(out, claim, block->batch);
+    else if (!layer_known(claim, block->layer))
+        return;
+    else
+        add_words(out, claim, &claim->config.layers[block->layer], block->batch);
     if (out->length >= before + 2)
         out->data[out->length -= 2] = '\0';
     else
@@ -237,6 +256,17 @@ void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t
     } else if (claim->has_tokens) {
         txd_text_addf(out, " #%d", (int)claim->inputs.tokens[at]);
     }
+}
+
+void txd_claim_memory(txd_text *out, const txd_claim *claim, size_t batch, size_t place)
+{
+    const txd_inputs *inputs = &claim->inputs;
+
+    txd_text_addf(out, "%zu", place);
+    if (inputs->memory_valid && batch < inputs->batch &&
+        place < inputs->memory_length &&
+        inputs->memory_valid[batch * inputs->memory_length + place] <= 0)
+        txd_text_add(out, " (pad)");
 }
 
 void txd_claim_faults(txd_text *out, const txd_trace *recording)

@@ -137,24 +137,26 @@ static int layer_in(const char *name)
 static txd_status add_full(measuring *m, const txd_trace_info *info)
 {
     bool is_real = info->dtype != TXD_I32 && info->dtype != TXD_I64;
+    bool is_memory = strcmp(info->name, "input/memory") == 0; /* an input with values */
     txd_point point;
     txd_pair pair;
     int layer;
 
-    if (strchr(info->name, '/') || !is_real || !find_pair(&pair, m, info->name))
+    if ((strchr(info->name, '/') && !is_memory) || !is_real ||
+        (is_memory && find_pair(&pair, m, "input.memory")) ||
+        !find_pair(&pair, m, info->name))
         return TXD_OK;
     layer = layer_in(info->name);
-    if (strstr(info->name, ".attn."))
+    if (strstr(info->name, ".attn.") || strstr(info->name, ".cross."))
         pair.layer = layer;
-    pair.is_cross =
-        txd_is_cross(info->name) || strncmp(info->name, "input.memory", 12) == 0;
     if (txd_point_parse_gradient(&point, &layer, info->name) == TXD_OK)
         memcpy(pair.scales, m->loss_scales, sizeof pair.scales);
     layer = layer_in(info->name);
     pair.nan_is_nothing =
         m->sparse || strcmp(info->name, "loss.token") == 0 ||
         (txd_axis_of(info, 'k') >= 0 && txd_ends_in(info->name, TXD_GRADIENT_SUFFIX));
-    return add_error(m, &pair, info->name, TXD_ERROR_FULL, layer);
+    return add_error(m, &pair, is_memory ? "input.memory" : info->name, TXD_ERROR_FULL,
+                     layer);
 }
 
 static bool has_error(const txd_compared *compared, const char *name, int layer)
@@ -164,6 +166,12 @@ static bool has_error(const txd_compared *compared, const char *name, int layer)
             strcmp(compared->errors[i].name, name) == 0)
             return true;
     return false;
+}
+
+static const char *weights_of(const char *rows)
+{
+    return txd_site_attention(rows) == TXD_ATTENTION_CROSS ? "layers.*.cross.weights"
+                                                           : "layers.*.attn.weights";
 }
 
 /* Row statistics, of layers whose weights are not in both. */
@@ -186,9 +194,7 @@ static txd_status add_rows(measuring *m)
         pair.nan_is_nothing = true;
         for (size_t layer = 0; layer < pair.info.dims[axis]; layer++) {
             pair.fixed = layer;
-            if (!has_error(m->out,
-                           i < 3 ? "layers.*.attn.weights" : "layers.*.cross.weights",
-                           (int)layer))
+            if (!has_error(m->out, weights_of(names[i]), (int)layer))
                 TXD_TRY(add_error(m, &pair, names[i], TXD_ERROR_ROWS, (int)layer));
         }
     }

@@ -65,7 +65,6 @@ typedef struct txd_pair {
     int layer;           /* for the mask; -1 = there is none */
     int fixed_axis;      /* of which one place is taken; -1 = of none */
     size_t fixed;        /* that place */
-    bool is_cross;       /* its keys are rows of the memory */
     bool nan_is_nothing; /* NaN in both stands for "there is none" */
 } txd_pair;
 

@@ -238,6 +238,7 @@ static txd_status same_input(txd_arena *arena, const txd_trace *a, const txd_tra
                              const char *name)
 {
     const txd_trace *const both[2] = {a, b};
+    const char *what = "tokens";
     txd_trace_info infos[2];
     int64_t *values[2];
     size_t entries[2], count[3];
@@ -248,12 +249,14 @@ static txd_status same_input(txd_arena *arena, const txd_trace *a, const txd_tra
             infos[i].rank != 3)
             return TXD_OK;
     memcpy(count, infos[0].dims, sizeof count);
+    if (strcmp(name, "input/memory_valid") == 0)
+        what = "memories";
     if (infos[0].dims[1] != infos[1].dims[1] || infos[0].dims[2] != infos[1].dims[2])
         return txd_fail(TXD_ERR_CONFIG,
-                        "the tokens differ: %s is %zu x %zu in the first recording and "
+                        "the %s differ: %s is %zu x %zu in the first recording and "
                         "%zu x %zu in the second",
-                        name, infos[0].dims[1], infos[0].dims[2], infos[1].dims[1],
-                        infos[1].dims[2]);
+                        what, name, infos[0].dims[1], infos[0].dims[2],
+                        infos[1].dims[1], infos[1].dims[2]);
     if (infos[1].dims[0] < count[0])
         count[0] = infos[1].dims[0];
     for (int i = 0; i < 2; i++)
@@ -261,11 +264,11 @@ static txd_status same_input(txd_arena *arena, const txd_trace *a, const txd_tra
     for (size_t i = 0; i < count[0] * count[1] * count[2]; i++)
         if (values[0][i] != values[1][i])
             return txd_fail(TXD_ERR_CONFIG,
-                            "the tokens differ: %s at step %zu, batch %zu, position "
+                            "the %s differ: %s at step %zu, batch %zu, position "
                             "%zu is %lld in the first recording and %lld in the second",
-                            name, i / count[2] / count[1], i / count[2] % count[1],
-                            i % count[2], (long long)values[0][i],
-                            (long long)values[1][i]);
+                            what, name, i / count[2] / count[1],
+                            i / count[2] % count[1], i % count[2],
+                            (long long)values[0][i], (long long)values[1][i]);
     return TXD_OK;
 }
 

@@ -16,9 +16,10 @@ typedef struct sums {
     size_t elements, nonfinite;
 } sums;
 
-/* Axes of a value by their meaning; -1 = it has none. */
+/* Axes of a value by their meaning; -1 = it has none. `memory` is that of values that
+ * have rows of the memory and no queries. */
 typedef struct axes {
-    int batch, token, key;
+    int batch, token, key, memory;
 } axes;
 
 typedef struct walk {
@@ -32,47 +33,55 @@ static axes find_axes(const txd_pair *pair)
 {
     axes out = {.batch = txd_axis_of(&pair->info, 'b'),
                 .token = txd_axis_of(&pair->info, 't'),
-                .key = -1};
+                .key = -1,
+                .memory = -1};
+    int key = txd_axis_of(&pair->info, 'k');
 
     if (out.token < 0)
         out.token = txd_axis_of(&pair->info, 'q');
     if (out.token >= 0)
-        out.key = txd_axis_of(&pair->info, 'k');
-    else if (pair->layer >= 0 || pair->is_cross)
-        out.token = txd_axis_of(&pair->info, 'k');
+        out.key = key;
+    else if (txd_site_attention(pair->info.name) == TXD_ATTENTION_CROSS ||
+             strncmp(pair->info.name, "input", 5) == 0)
+        out.memory = key;
+    else if (pair->layer >= 0)
+        out.token = key;
     return out;
 }
 
-/* Cells that the claimed mask hides, and padding of the memory. */
-static bool is_seen(const walk *w, size_t batch, const size_t *place)
+static bool is_padding(const int32_t *valid, size_t length, size_t batch, size_t place)
 {
-    const txd_trace_info *info = &w->pair->info;
-    size_t queries = info->dims[w->at.token], keys = info->dims[w->at.key];
-    txd_mask_view mask;
-    bool known =
-        w->pair->is_cross
-            ? txd_claim_memory_mask(&mask, w->claim, batch, queries, keys)
-            : w->pair->layer >= 0 &&
-                  txd_claim_mask(&mask, w->claim, w->pair->layer, batch, queries, keys);
-
-    return !known || !txd_mask_hides(&mask, place[w->at.token], place[w->at.key]);
+    return place >= length || !valid[batch * length + place];
 }
 
 static bool is_read(const walk *w, const size_t *place)
 {
     const txd_inputs *inputs = &w->claim->inputs;
+    const txd_trace_info *info = &w->pair->info;
     size_t batch = w->at.batch < 0 ? 0 : place[w->at.batch];
-    bool of_memory = w->pair->is_cross && w->at.key < 0 && w->at.token >= 0 &&
-                     w->pair->info.axes[w->at.token] == 'k';
-    const int32_t *valid = of_memory ? inputs->memory_valid : inputs->valid;
-    size_t length = of_memory ? inputs->memory_length : inputs->length;
+    txd_claim_block block = {.kind = txd_site_attention(info->name),
+                             .layer = w->pair->layer,
+                             .batch = batch};
+    txd_mask_view mask;
 
-    if (w->at.token < 0 || !w->claim->has_inputs || !valid)
+    if (!w->claim->has_inputs)
         return true;
-    if (batch >= inputs->batch || place[w->at.token] >= length ||
-        !valid[batch * length + place[w->at.token]])
+    if (w->at.memory >= 0)
+        return batch < inputs->batch &&
+               (!inputs->memory_valid ||
+                !is_padding(inputs->memory_valid, inputs->memory_length, batch,
+                            place[w->at.memory]));
+    if (w->at.token < 0)
+        return true;
+    if (batch >= inputs->batch ||
+        is_padding(inputs->valid, inputs->length, batch, place[w->at.token]))
         return false;
-    return w->at.key < 0 || is_seen(w, batch, place);
+    if (w->at.key < 0 || block.layer < 0)
+        return true;
+    block.queries = info->dims[w->at.token];
+    block.keys = info->dims[w->at.key];
+    return !txd_claim_mask(&mask, w->claim, &block) ||
+           !txd_mask_hides(&mask, place[w->at.token], place[w->at.key]);
 }
 
 static void add(sums *to, double reference, double measured, bool nan_is_nothing)

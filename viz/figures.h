@@ -20,9 +20,18 @@ extern "C" {
 void txd_blank_of(txd_blank *out, txd_mask_view *mask, const txd_claim *claim,
                   const txd_slice *slice);
 
-/* The same for a pooled map of `side` x `side` cells; `hidden` holds as many bytes and
- * must live as long as *out. */
-void txd_blank_pooled(txd_blank *out, unsigned char *hidden, size_t side,
+/* A pooled map in one step: cells of queries and keys, and of how many; 0 = not known.
+ */
+typedef struct txd_pooling {
+    size_t cells[2], tokens[2];
+} txd_pooling;
+
+txd_pooling txd_pooling_of(const txd_claim *claim, const char *site,
+                           const txd_trace_info *info);
+
+/* What txd_blank_of says, for a pooled map; `hidden` holds a byte per cell and must
+ * live as long as *out. */
+void txd_blank_pooled(txd_blank *out, unsigned char *hidden, const txd_pooling *pooling,
                       const txd_claim *claim, const txd_slice *slice);
 
 /* Marks, on a pooled map of one layer and head, the cells in which hidden keys get
@@ -30,19 +39,25 @@ void txd_blank_pooled(txd_blank *out, unsigned char *hidden, size_t side,
  * pairs. *known tells
  * whether they are recorded; else the map's own marks stay. */
 txd_status txd_mark_rows(txd_map *map, const txd_claim *claim, const txd_slice *slice,
-                         size_t side, bool *known);
+                         const txd_pooling *pooling, bool *known);
+
+/* What is recorded of an attention's weights where they are not recorded in full. */
+const char *txd_pooled_site(txd_attention_kind kind);
+
+/* Whether a site is the weights of an attention: "layers.*.cross.weights". */
+bool txd_site_is_weights(const char *site);
 
 /* The figure that draws a site; *request may be turned to another site that shows the
  * same (a pooled map for weights that were not recorded in full). */
 txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request,
                              const txd_trace *recording);
 
-/* Labels of an axis of tokens (query, key or position) while they fit. */
-txd_status txd_axis_tokens(txd_axis *axis, txd_arena *arena, const txd_claim *claim,
-                           size_t batch);
+/* Places of an axis (-1 = none) that the step filled; 0 = all of it. */
+size_t txd_axis_filled(const txd_claim *claim, const txd_slice *slice, int axis);
 
-/* A site of cross-attention. */
-bool txd_is_cross(const char *site);
+/* Labels of both axes while they fit: of tokens, and of memory rows if one is padding.
+ */
+txd_status txd_map_label(txd_map *map, const txd_claim *claim, const txd_slice *slice);
 
 bool txd_ends_in(const char *text, const char *ending);
 

@@ -32,10 +32,10 @@ static txd_status note_blank(txd_map *map, const txd_claim *claim,
                             "The claimed mask was not recorded: nothing is blank and "
                             "nothing is judged");
     txd_text_init(&words);
-    if (txd_is_cross(slice->site))
-        txd_text_add(&words, "padding of the memory");
-    else
-        txd_claim_words(&words, claim, slice->layer, slice->batch);
+    txd_claim_words(&words, claim,
+                    &(txd_claim_block){.kind = txd_site_attention(slice->site),
+                                       .layer = slice->layer,
+                                       .batch = slice->batch});
     status = txd_text_status(&words);
     if (status == TXD_OK)
         status = txd_map_note_marks(map, txd_text_get(&words));
@@ -46,9 +46,8 @@ static txd_status note_blank(txd_map *map, const txd_claim *claim,
 static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *claim,
                        const txd_figure_request *request)
 {
-    bool is_cross = txd_is_cross(slice->site);
-    const size_t lengths[2] = {claim->length_q, is_cross ? claim->inputs.memory_length
-                                                         : claim->length_k};
+    const size_t lengths[2] = {txd_axis_filled(claim, slice, slice->row_axis),
+                               txd_axis_filled(claim, slice, slice->column_axis)};
     txd_mask_view mask;
     txd_blank blank;
     char line[64];
@@ -59,11 +58,7 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     map->by_size = strstr(slice->site, "weights") == NULL;
     TXD_TRY(set_title(map, slice));
     TXD_TRY(txd_map_select(map, slice, request, lengths));
-    TXD_TRY(txd_axis_tokens(&map->rows, map->arena, claim, slice->batch));
-    if (is_cross)
-        map->columns.title = "row of the memory";
-    else
-        TXD_TRY(txd_axis_tokens(&map->columns, map->arena, claim, slice->batch));
+    TXD_TRY(txd_map_label(map, claim, slice));
     TXD_TRY(txd_map_fill(map, slice, &blank));
     TXD_TRY(txd_map_scale(map, request->scale, !map->by_size));
     snprintf(line, sizeof line, "step %zu, batch %zu", slice->step, slice->batch);

@@ -28,7 +28,7 @@ static txd_status select_axis(txd_map *map, int which, const txd_slice *slice,
 
     if (length != 0 && length < count)
         count = length;
-    axis->title = number < 0 ? "" : txd_axis_word(slice->info.axes[number]);
+    axis->title = number < 0 ? "" : txd_axis_word(slice, number);
     if (txd_places(&axis->places, &axis->count, map->arena, range, count,
                    axis->title) != TXD_OK)
         return txd_fail_prefix(TXD_ERR_CONFIG, "%s", slice->site);

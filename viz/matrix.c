@@ -8,25 +8,10 @@
 
 #include "viz/figures.h"
 
-static bool is_token_axis(const txd_slice *slice, int axis)
-{
-    return axis >= 0 && strchr("tqk", slice->info.axes[axis]) != NULL;
-}
-
 static bool is_pooled(const txd_slice *slice)
 {
     return slice->row_axis >= 0 && slice->info.axes[slice->row_axis] == 'i' &&
            slice->info.axes[slice->column_axis] == 'j';
-}
-
-/* Positions (or pooled cells) that the step filled; 0 = all of another axis. */
-static size_t filled(const txd_slice *slice, const txd_claim *claim, int axis)
-{
-    if (is_pooled(slice))
-        return claim->length_q;
-    if (!is_token_axis(slice, axis))
-        return 0;
-    return slice->info.axes[axis] == 'k' ? claim->length_k : claim->length_q;
 }
 
 static txd_status set_title(txd_map *map, const txd_slice *slice)
@@ -41,13 +26,6 @@ static txd_status set_title(txd_map *map, const txd_slice *slice)
         snprintf(title + used, sizeof title - (size_t)used, ", head %d", slice->head);
     map->title = txd_arena_string(map->arena, title);
     return map->title ? TXD_OK : TXD_ERR_MEMORY;
-}
-
-static size_t side_of(const txd_slice *slice, const txd_claim *claim)
-{
-    size_t side = slice->info.dims[slice->row_axis];
-
-    return claim->length_q != 0 && claim->length_q < side ? claim->length_q : side;
 }
 
 /* Numbers of tokens, not of cells: finding 700 in a map of 64 cells is the point. */
@@ -73,24 +51,26 @@ static txd_status number_tokens(txd_axis *axis, txd_arena *arena, size_t side,
 static txd_status fill_pooled(txd_map *map, const txd_slice *slice,
                               const txd_claim *claim, const char **hidden_by)
 {
-    size_t side = side_of(slice, claim);
-    size_t tokens = claim->length_q ? claim->length_q : claim->inputs.length;
-    unsigned char *hidden = txd_arena_alloc(map->arena, side * side, 1);
+    txd_pooling pooling = txd_pooling_of(claim, slice->site, &slice->info);
+    unsigned char *hidden =
+        txd_arena_alloc(map->arena, pooling.cells[0] * pooling.cells[1], 1);
+    bool of_memory = txd_axis_of_memory(slice, slice->column_axis);
     txd_blank blank;
     bool known;
 
     if (!hidden)
         return TXD_ERR_MEMORY;
-    txd_blank_pooled(&blank, hidden, side, claim, slice);
+    txd_blank_pooled(&blank, hidden, &pooling, claim, slice);
     TXD_TRY(txd_map_fill(map, slice, &blank));
-    TXD_TRY(txd_mark_rows(map, claim, slice, side, &known));
+    TXD_TRY(txd_mark_rows(map, claim, slice, &pooling, &known));
     if (known) {
         map->rows.title = "query";
-        map->columns.title = "key";
+        map->columns.title = of_memory ? "memory row" : "key";
         map->loud = "not 0, the largest of each query";
     }
-    TXD_TRY(number_tokens(&map->rows, map->arena, side, tokens));
-    TXD_TRY(number_tokens(&map->columns, map->arena, side, tokens));
+    TXD_TRY(number_tokens(&map->rows, map->arena, pooling.cells[0], pooling.tokens[0]));
+    TXD_TRY(
+        number_tokens(&map->columns, map->arena, pooling.cells[1], pooling.tokens[1]));
     *hidden_by = !blank.pooled ? NULL
                  : known       ? "or not computed"
                                : "or not computed; cells that are hidden in part show "
@@ -101,8 +81,8 @@ static txd_status fill_pooled(txd_map *map, const txd_slice *slice,
 static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *claim,
                        const txd_figure_request *request)
 {
-    const size_t lengths[2] = {filled(slice, claim, slice->row_axis),
-                               filled(slice, claim, slice->column_axis)};
+    const size_t lengths[2] = {txd_axis_filled(claim, slice, slice->row_axis),
+                               txd_axis_filled(claim, slice, slice->column_axis)};
     bool pooled = is_pooled(slice);
     const txd_blank nothing = {.mask = NULL};
     const char *hidden_by = NULL;
@@ -112,10 +92,7 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     map->square = pooled;
     TXD_TRY(set_title(map, slice));
     TXD_TRY(txd_map_select(map, slice, request, lengths));
-    if (is_token_axis(slice, slice->row_axis))
-        TXD_TRY(txd_axis_tokens(&map->rows, map->arena, claim, slice->batch));
-    if (is_token_axis(slice, slice->column_axis))
-        TXD_TRY(txd_axis_tokens(&map->columns, map->arena, claim, slice->batch));
+    TXD_TRY(txd_map_label(map, claim, slice));
     if (pooled)
         TXD_TRY(fill_pooled(map, slice, claim, &hidden_by));
     else

@@ -166,6 +166,13 @@ static txd_status number_panels(txd_axis *axis, txd_arena *arena, const int *num
     return axis->tics ? TXD_OK : TXD_ERR_MEMORY;
 }
 
+static const char *key_word(const txd_panels *panels, bool exact)
+{
+    if (panels->kind == TXD_ATTENTION_CROSS)
+        return exact ? "memory row" : "pooled memory row";
+    return exact ? "key" : "pooled key";
+}
+
 static txd_status note_marks(mosaic *m)
 {
     const txd_marks *leaks = &m->map->leaks, *nonfinite = &m->map->nonfinite;
@@ -182,7 +189,7 @@ static txd_status note_marks(mosaic *m)
                  m->panels->leaks_by_row ? ", the largest of each query" : "",
                  leaks->worst, m->leak_layer, m->leak_head,
                  exact ? "query" : "pooled query", leaks->row,
-                 exact ? "key" : "pooled key", leaks->column);
+                 key_word(m->panels, exact), leaks->column);
         TXD_TRY(txd_map_note(m->map, false, TXD_COLOUR_LEAK, line));
     }
     if (nonfinite->total == 0)
@@ -195,10 +202,11 @@ static txd_status note_marks(mosaic *m)
     return txd_map_note(m->map, false, TXD_COLOUR_NONFINITE, line);
 }
 
-/* Tokens along a side of a panel, which pooled maps have fewer cells for. */
-static size_t tokens(const mosaic *m, size_t cells)
+/* Queries or keys along a side of a panel, which pooled maps have fewer cells for. */
+static size_t tokens(const mosaic *m, int side)
 {
-    size_t length = m->panels->claim->length_q;
+    size_t cells = side ? m->keys : m->queries;
+    size_t length = m->panels->pooling.tokens[side];
 
     return m->panels->pooled && length > cells ? length : cells;
 }
@@ -221,12 +229,12 @@ static txd_status describe(mosaic *m, const txd_figure_request *request)
     else if (m->queries > m->limit || m->keys > m->limit)
         snprintf(pooled, sizeof pooled, " (each pixel the largest of its cell)");
     snprintf(line, sizeof line,
-             "step %d, batch %d; each panel: %zu queries down, %zu keys across%s; one "
+             "step %d, batch %d; each panel: %zu queries down, %zu %s across%s; one "
              "scale for all: %s from %.3g to %.3g",
              request->step < 0 ? 0 : request->step,
-             request->batch < 0 ? 0 : request->batch, tokens(m, m->queries),
-             tokens(m, m->keys), pooled, map->logarithmic ? "logarithmic" : "linear",
-             map->low, map->high);
+             request->batch < 0 ? 0 : request->batch, tokens(m, 0), tokens(m, 1),
+             panels->kind == TXD_ATTENTION_CROSS ? "rows of the memory" : "keys",
+             pooled, map->logarithmic ? "logarithmic" : "linear", map->low, map->high);
     TXD_TRY(txd_map_note(map, true, TXD_COLOUR_QUIET, line));
     TXD_TRY(txd_map_note_recording(map, panels->recording));
     TXD_TRY(note_marks(m));

@@ -8,11 +8,7 @@
 
 #include <string.h>
 
-#include "viz/figures.h"
-
 #define FULL_VALUES ((size_t)1 << 28) /* most weights that are read in full */
-
-static const char pooled_site[] = "pooled/max";
 
 /* All layers of "layers.*.x" (or the one that is chosen) and their number of heads. */
 static txd_status find_full(txd_panels *panels, size_t *values,
@@ -68,6 +64,7 @@ static int named_layer(const txd_figure_request *request)
 
 static txd_status find_pooled(txd_panels *panels, const txd_figure_request *request)
 {
+    const char *pooled_site = txd_pooled_site(panels->kind);
     int only = named_layer(request);
     txd_trace_info info;
     size_t entry, layers, first;
@@ -82,13 +79,11 @@ static txd_status find_pooled(txd_panels *panels, const txd_figure_request *requ
     panels->pooled = true;
     panels->layer_count = only < 0 ? layers : 1;
     panels->heads = info.dims[3];
-    panels->side = info.dims[4];
-    if (panels->claim->length_q != 0 && panels->claim->length_q < panels->side)
-        panels->side = panels->claim->length_q;
+    panels->pooling = txd_pooling_of(panels->claim, pooled_site, &info);
     panels->layers =
         txd_arena_alloc(panels->claim->arena, panels->layer_count, sizeof(int));
-    panels->hidden =
-        txd_arena_alloc(panels->claim->arena, panels->side * panels->side, 1);
+    panels->hidden = txd_arena_alloc(
+        panels->claim->arena, panels->pooling.cells[0] * panels->pooling.cells[1], 1);
     if (!panels->layers || !panels->hidden)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < panels->layer_count; i++)
@@ -100,13 +95,16 @@ static txd_status find_pooled(txd_panels *panels, const txd_figure_request *requ
 txd_status txd_panels_find(txd_panels *out, const txd_claim *claim,
                            const txd_figure_request *request)
 {
+    txd_attention_kind kind = txd_site_attention(request->site);
     size_t values = 0, entry;
-    bool has_pooled = strstr(request->site, "attn.weights") &&
-                      txd_trace_find(claim->recording, &entry, pooled_site) == TXD_OK;
+    bool has_pooled =
+        txd_site_is_weights(request->site) &&
+        txd_trace_find(claim->recording, &entry, txd_pooled_site(kind)) == TXD_OK;
     txd_status status;
 
     *out = (txd_panels){.recording = claim->recording,
                         .claim = claim,
+                        .kind = kind,
                         .request = *request,
                         .hidden_layer = -1};
     status = find_full(out, &values, request);
@@ -115,31 +113,34 @@ txd_status txd_panels_find(txd_panels *out, const txd_claim *claim,
     return status;
 }
 
-static bool same_mask(const txd_claim *claim, int a, int b)
+static bool same_mask(const txd_panels *panels, int a, int b)
 {
+    const txd_claim *claim = panels->claim;
     const txd_layer_config *layers = claim->config.layers;
 
     return a >= 0 && b >= 0 && claim->configured &&
-           (size_t)b < claim->config.n_layers && layers[a].causal == layers[b].causal &&
-           layers[a].window == layers[b].window;
+           (size_t)b < claim->config.n_layers &&
+           (panels->kind == TXD_ATTENTION_CROSS ||
+            (layers[a].causal == layers[b].causal &&
+             layers[a].window == layers[b].window));
 }
 
-static void blank_pooled(txd_blank *out, txd_panels *panels, int layer, size_t batch)
+static void blank_pooled(txd_blank *out, txd_panels *panels, const txd_slice *slice)
 {
-    if (same_mask(panels->claim, panels->hidden_layer, layer)) {
-        *out = (txd_blank){
-            .is_pooled = true, .pooled = panels->hidden, .pooled_side = panels->side};
+    if (same_mask(panels, panels->hidden_layer, slice->layer)) {
+        *out = (txd_blank){.is_pooled = true,
+                           .pooled = panels->hidden,
+                           .pooled_side = panels->pooling.cells[1]};
         return;
     }
-    txd_blank_pooled(out, panels->hidden, panels->side, panels->claim,
-                     &(txd_slice){.layer = layer, .batch = batch});
-    panels->hidden_layer = out->pooled ? layer : -1;
+    txd_blank_pooled(out, panels->hidden, &panels->pooling, panels->claim, slice);
+    panels->hidden_layer = out->pooled ? slice->layer : -1;
 }
 
 txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t head,
                            size_t limit)
 {
-    size_t lengths[2] = {panels->claim->length_q, panels->claim->length_k};
+    size_t lengths[2] = {panels->pooling.cells[0], panels->pooling.cells[1]};
     txd_figure_request request = panels->request;
     txd_mask_view mask;
     txd_slice slice;
@@ -150,11 +151,10 @@ txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t h
     map->limit = limit;
     TXD_TRY(txd_slice_find(&slice, panels->recording, &request));
     if (panels->pooled) {
-        lengths[0] = lengths[1] = panels->side;
-        blank_pooled(&blank, panels, layer, slice.batch);
+        blank_pooled(&blank, panels, &slice);
     } else {
-        if (txd_is_cross(slice.site))
-            lengths[1] = panels->claim->inputs.memory_length;
+        lengths[0] = txd_axis_filled(panels->claim, &slice, slice.row_axis);
+        lengths[1] = txd_axis_filled(panels->claim, &slice, slice.column_axis);
         txd_blank_of(&blank, &mask, panels->claim, &slice);
         map->by_size = strstr(slice.site, "weights") == NULL;
     }
@@ -162,7 +162,7 @@ txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t h
     TXD_TRY(txd_map_select(map, &slice, &request, lengths));
     TXD_TRY(txd_map_fill(map, &slice, &blank));
     if (panels->pooled)
-        return txd_mark_rows(map, panels->claim, &slice, panels->side,
+        return txd_mark_rows(map, panels->claim, &slice, &panels->pooling,
                              &panels->leaks_by_row);
     return TXD_OK;
 }

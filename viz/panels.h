@@ -6,6 +6,7 @@
 #ifndef TXD_VIZ_PANELS_H
 #define TXD_VIZ_PANELS_H
 
+#include "viz/figures.h"
 #include "viz/map.h"
 
 #ifdef __cplusplus
@@ -16,10 +17,11 @@ typedef struct txd_panels {
     const txd_trace *recording;
     const txd_claim *claim;
     txd_figure_request request; /* site of one panel, layer and head to be set */
-    bool pooled;                /* the site is "pooled/max" */
+    txd_attention_kind kind;
+    bool pooled; /* the site is "pooled/max", or "cross_pooled/max" */
     int *layers;
     size_t layer_count, heads;
-    size_t side;           /* cells of a pooled map of this step */
+    txd_pooling pooling;   /* of the pooled maps of this step */
     unsigned char *hidden; /* of the pooled cells of layer `hidden_layer` */
     int hidden_layer;
     bool leaks_by_row; /* leaks of pooled maps come from the row statistics */

@@ -6,9 +6,9 @@
 
 #include "viz/figures.h"
 
-static bool is_weights(const char *site)
+static const char *pooled_site(const txd_figure_request *request)
 {
-    return txd_ends_in(site, ".attn.weights") || txd_ends_in(site, ".cross.weights");
+    return txd_pooled_site(txd_site_attention(request->site));
 }
 
 /* True for weights that were not recorded in full, where pooled maps were: the rule for
@@ -19,9 +19,9 @@ static bool only_pooled(const txd_trace *recording, const txd_figure_request *re
     size_t entry;
 
     txd_site_of_layer(site, request->site, request->layer);
-    return txd_ends_in(request->site, ".attn.weights") &&
+    return txd_site_is_weights(request->site) &&
            txd_trace_find(recording, &entry, site) != TXD_OK &&
-           txd_trace_find(recording, &entry, "pooled/max") == TXD_OK;
+           txd_trace_find(recording, &entry, pooled_site(request)) == TXD_OK;
 }
 
 static txd_status choose_pooled(const txd_figure **out, txd_figure_request *request,
@@ -41,7 +41,7 @@ static txd_status choose_pooled(const txd_figure **out, txd_figure_request *requ
             return txd_slice_find(&slice, recording, request); /* its message */
         pooled.layer = layer;
     }
-    pooled.site = "pooled/max";
+    pooled.site = pooled_site(request);
     TXD_TRY(txd_slice_find(&slice, recording, &pooled));
     *request = pooled;
     *out = &txd_figure_matrix;
@@ -75,7 +75,7 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
                              const txd_trace *recording)
 {
     bool star = strchr(request->site, '*') && request->layer < 0;
-    bool weighs = is_weights(request->site);
+    bool weighs = txd_site_is_weights(request->site);
     txd_figure_request one = *request;
     txd_slice slice;
 

@@ -66,6 +66,10 @@ static void add_model(txd_report *report)
                   txd_config_word("norm", (int)config->norm),
                   txd_config_word("activation", (int)config->activation),
                   txd_config_word("positions", (int)config->positions));
+    if (config->cross)
+        txd_text_add(&text, ", cross-attention");
+    if (config->encoder)
+        txd_text_addf(&text, " to an encoder of %zu layers", config->encoder_layers);
     add_fact(report, "Model", txd_text_get(&text));
     txd_text_finish(&text);
 }
@@ -84,6 +88,8 @@ static void add_input(txd_report *report)
     txd_text_init(&text);
     txd_text_addf(&text, "%zu step%s, batch of %zu, up to %zu tokens", info.dims[0],
                   info.dims[0] == 1 ? "" : "s", inputs->batch, inputs->length);
+    if (inputs->memory_length)
+        txd_text_addf(&text, ", memory of up to %zu rows", inputs->memory_length);
     add_fact(report, "Input", txd_text_get(&text));
     txd_text_finish(&text);
     txd_text_init(&text);

@@ -85,12 +85,15 @@ static bool has_entry(const txd_report *report, const char *name)
     return txd_trace_find(report->recording, &entry, name) == TXD_OK;
 }
 
-static bool has_weights(const txd_report *report, int layer)
+static const char *const weights_sites[] = {"layers.*.attn.weights",
+                                            "layers.*.cross.weights"};
+
+static bool has_weights(const txd_report *report, txd_attention_kind kind, int layer)
 {
     char name[TXD_SITE_BYTES];
 
-    txd_site_of_layer(name, "layers.*.attn.weights", layer);
-    return has_entry(report, name) || has_entry(report, "pooled/max");
+    txd_site_of_layer(name, weights_sites[kind], layer);
+    return has_entry(report, name) || has_entry(report, txd_pooled_site(kind));
 }
 
 static int small(int64_t value)
@@ -103,6 +106,7 @@ static int small(int64_t value)
 static bool aim(txd_figure_request *out, char site[TXD_SITE_BYTES],
                 const txd_report *report, const txd_finding_row *finding)
 {
+    txd_attention_kind kind = txd_site_attention(finding->site);
     int layer = small(finding->layer);
     txd_slice slice;
 
@@ -123,9 +127,9 @@ static bool aim(txd_figure_request *out, char site[TXD_SITE_BYTES],
         if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
             return true;
     }
-    if (layer < 0 || !has_weights(report, layer))
+    if (layer < 0 || !has_weights(report, kind, layer))
         return false;
-    txd_site_of_layer(site, "layers.*.attn.weights", layer);
+    txd_site_of_layer(site, weights_sites[kind], layer);
     out->head = finding->head < 0 ? 0 : small(finding->head);
     return true;
 }
@@ -162,32 +166,42 @@ static size_t add_findings(txd_report *report)
     return count;
 }
 
+/* All heads of an attention; or the first, larger. */
+static void add_weights(txd_report *report, txd_attention_kind kind, bool first)
+{
+    static const char *const names[] = {"Attention weights",
+                                        "Weights of the cross-attention"};
+    txd_figure_request request = {.site = weights_sites[kind],
+                                  .layer = first ? 0 : -1,
+                                  .head = first ? 0 : -1,
+                                  .step = -1,
+                                  .batch = -1,
+                                  .scale = first ? TXD_SCALE_LINEAR : TXD_SCALE_LOG,
+                                  .path = "figure.png"};
+    char caption[120];
+
+    if (!has_weights(report, kind, 0) || report->drawn != TXD_OK)
+        return;
+    snprintf(caption, sizeof caption, "%s of %s", names[kind],
+             first ? "layer 0, head 0" : "all layers and heads at the first step");
+    add_figure(report, &request, caption);
+}
+
 txd_status txd_report_figures(txd_report *report)
 {
-    const txd_figure_request overview = {.site = "layers.*.attn.weights",
-                                         .layer = -1,
-                                         .head = -1,
-                                         .step = -1,
-                                         .batch = -1,
-                                         .scale = TXD_SCALE_LOG,
-                                         .path = "figure.png"};
-    txd_figure_request first = overview;
+    static const txd_attention_kind kinds[] = {TXD_ATTENTION_SELF, TXD_ATTENTION_CROSS};
     txd_text *page = &report->page;
 
     txd_text_add(page, "<section>\n<h2>Figures</h2>\n");
-    if (!has_weights(report, 0)) {
+    if (!has_weights(report, TXD_ATTENTION_SELF, 0) &&
+        !has_weights(report, TXD_ATTENTION_CROSS, 0))
         txd_text_add(page, "<p class=\"quiet\">No attention weights were recorded"
                            "</p>\n");
-    } else {
-        add_figure(report, &overview,
-                   "Attention weights of all layers and heads at the first step");
-    }
-    if (report->drawn == TXD_OK && add_findings(report) == 0 &&
-        has_weights(report, 0) && report->drawn == TXD_OK) {
-        first.layer = first.head = 0;
-        first.scale = TXD_SCALE_LINEAR;
-        add_figure(report, &first, "Attention weights of layer 0, head 0");
-    }
+    for (int i = 0; i < 2; i++)
+        add_weights(report, kinds[i], false);
+    if (report->drawn == TXD_OK && add_findings(report) == 0)
+        for (int i = 0; i < 2; i++)
+            add_weights(report, kinds[i], true);
     txd_text_add(page, "</section>\n");
     return txd_text_status(page);
 }

@@ -56,13 +56,13 @@ static size_t pooled_cell(size_t token, size_t side, size_t tokens)
 }
 
 static void mark_row(txd_map *map, size_t query, size_t key, double weight,
-                     const size_t shape[2])
+                     const txd_pooling *pooling)
 {
+    const size_t *cells = pooling->cells, *tokens = pooling->tokens;
     size_t row, column;
 
-    if (key >= shape[1] ||
-        !find_cell(&row, &map->rows, pooled_cell(query, shape[0], shape[1])) ||
-        !find_cell(&column, &map->columns, pooled_cell(key, shape[0], shape[1])))
+    if (!find_cell(&row, &map->rows, pooled_cell(query, cells[0], tokens[0])) ||
+        !find_cell(&column, &map->columns, pooled_cell(key, cells[1], tokens[1])))
         return;
     map->flags[row * map->columns.cells + column] |= TXD_FLAG_LEAK;
     if (map->leaks.total == 0 || weight > map->leaks.worst) {
@@ -81,27 +81,30 @@ static void forget_leaks(txd_map *map)
 }
 
 txd_status txd_mark_rows(txd_map *map, const txd_claim *claim, const txd_slice *slice,
-                         size_t side, bool *known)
+                         const txd_pooling *pooling, bool *known)
 {
-    size_t count = 0, keys = 0, tokens = claim->length_q;
+    bool cross = txd_site_attention(slice->site) == TXD_ATTENTION_CROSS;
+    size_t count = 0, keys = 0;
+    txd_pooling of = *pooling;
     double *weights, *places;
 
     *known = false;
-    TXD_TRY(read_rows(&weights, &count, claim, slice, "rows/hidden_max"));
-    TXD_TRY(read_rows(&places, &keys, claim, slice, "rows/hidden_key"));
+    TXD_TRY(read_rows(&weights, &count, claim, slice,
+                      cross ? "cross_rows/hidden_max" : "rows/hidden_max"));
+    TXD_TRY(read_rows(&places, &keys, claim, slice,
+                      cross ? "cross_rows/hidden_key" : "rows/hidden_key"));
     if (!weights || !places || keys != count)
         return TXD_OK;
-    if (tokens == 0 || tokens > count)
-        tokens = count;
-    if (tokens < side)
+    if (of.tokens[0] == 0 || of.tokens[0] > count)
+        of.tokens[0] = count;
+    if (of.tokens[1] == 0 && !cross)
+        of.tokens[1] = count;
+    if (of.tokens[0] < of.cells[0] || of.tokens[1] < of.cells[1])
         return TXD_OK;
     *known = true;
     forget_leaks(map);
-    for (size_t q = 0; q < tokens; q++) {
-        const size_t shape[2] = {side, tokens};
-
-        if (weights[q] > 0 && places[q] >= 0 && places[q] < (double)tokens)
-            mark_row(map, q, (size_t)places[q], weights[q], shape);
-    }
+    for (size_t q = 0; q < of.tokens[0]; q++)
+        if (weights[q] > 0 && places[q] >= 0 && places[q] < (double)of.tokens[1])
+            mark_row(map, q, (size_t)places[q], weights[q], &of);
     return TXD_OK;
 }

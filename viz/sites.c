@@ -36,6 +36,13 @@ int txd_site_layer_in(const char *site, const char *name)
     return strcmp(end, star + 1) == 0 && layer < INT_MAX ? (int)layer : -1;
 }
 
+txd_attention_kind txd_site_attention(const char *site)
+{
+    bool cross = strncmp(site, "cross_", 6) == 0 || strstr(site, ".cross.");
+
+    return cross ? TXD_ATTENTION_CROSS : TXD_ATTENTION_SELF;
+}
+
 static int by_value(const void *left, const void *right)
 {
     int a = *(const int *)left, b = *(const int *)right;
@@ -106,7 +113,8 @@ static bool is_drawable(const txd_trace_info *info)
            strncmp(info->name, "dims/", 5) != 0 &&
            strncmp(info->name, "series/", 7) != 0 &&
            strncmp(info->name, "steps/", 6) != 0 &&
-           strncmp(info->name, "input/", 6) != 0;
+           (strncmp(info->name, "input/", 6) != 0 ||
+            strcmp(info->name, "input/memory") == 0);
 }
 
 static txd_status list_names(name_list *list, txd_arena *arena,

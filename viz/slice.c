@@ -16,7 +16,7 @@ int txd_axis_of(const txd_trace_info *info, char letter)
     return found && found - info->axes < info->rank ? (int)(found - info->axes) : -1;
 }
 
-const char *txd_axis_word(char letter)
+static const char *word_of(char letter)
 {
     static const struct {
         char letter;
@@ -33,6 +33,24 @@ const char *txd_axis_word(char letter)
         if (words[i].letter == letter)
             return words[i].word;
     return "place";
+}
+
+bool txd_axis_of_memory(const txd_slice *slice, int axis)
+{
+    char letter = axis < 0 ? '\0' : slice->info.axes[axis];
+
+    return (letter == 'k' || letter == 'j') &&
+           (txd_site_attention(slice->site) == TXD_ATTENTION_CROSS ||
+            strncmp(slice->site, "input", 5) == 0);
+}
+
+const char *txd_axis_word(const txd_slice *slice, int axis)
+{
+    char letter = slice->info.axes[axis];
+
+    if (!txd_axis_of_memory(slice, axis))
+        return word_of(letter);
+    return letter == 'j' ? "pooled memory row" : "memory row";
 }
 
 txd_status txd_choice(size_t *out, const char *what, int chosen, size_t count)
@@ -153,7 +171,7 @@ static txd_status fix(txd_slice *slice, bool *free_axis, char letter, int chosen
     if (chosen < 0 && !always && slice->info.dims[axis] != 1)
         return TXD_OK;
     free_axis[axis] = false;
-    if (txd_choice(&slice->fixed[axis], txd_axis_word(letter), chosen,
+    if (txd_choice(&slice->fixed[axis], word_of(letter), chosen,
                    slice->info.dims[axis]) == TXD_OK)
         return TXD_OK;
     return txd_fail_prefix(TXD_ERR_CONFIG, "%s", slice->site);

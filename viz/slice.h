@@ -34,8 +34,15 @@ txd_status txd_slice_find(txd_slice *out, const txd_trace *recording,
 /* Axis of a letter in an entry; -1 if it has none. */
 int txd_axis_of(const txd_trace_info *info, char letter);
 
-/* The meaning of an axis letter in a word or two: "query", "model width". */
-const char *txd_axis_word(char letter);
+/* The meaning of an axis in a word or two: "query", "model width", "memory row". */
+const char *txd_axis_word(const txd_slice *slice, int axis);
+
+/* The attention that a site belongs to; what belongs to none counts as self-attention.
+ */
+txd_attention_kind txd_site_attention(const char *site);
+
+/* True of an axis whose places are rows of the memory, or cells of them. */
+bool txd_axis_of_memory(const txd_slice *slice, int axis);
 
 /* Fails with the list of recorded sites, and the one that is meant, if one is near. */
 txd_status txd_site_unknown(const txd_trace *recording, const char *site);

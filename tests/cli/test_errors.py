@@ -154,7 +154,7 @@ for file in files:
 exits(0, "weights over the memory", "plot", "x-ref64.h5", "layers.1.cross.weights",
       "--batch", "1", "--head", "0", "-o", "cross.svg")
 words = " ".join(re.sub("<[^>]*>", " ", read("cross.svg").decode()).split())
-holds("what is blank is padding of the memory", words, "row of the memory",
+holds("what is blank is padding of the memory", words, "memory row",
       "hidden by the claimed mask (padding of the memory)")
 ok("nothing is marked", "Marked" not in words, words)
 exits(0, "another memory", "run", cross, "-o", "memory.h5", "--set",

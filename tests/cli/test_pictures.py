@@ -70,6 +70,29 @@ for name in names:
 holds("a probe of that name is explained, too", txdiag("explain", "norms").out,
       "norms is a probe")
 
+# --- cross-attention
+exits(0, "an encoder and a decoder", "run", SOURCE + "/examples/cross.cfg", "-o",
+      "cross.h5", "--report", "crosspage")
+exits(0, "a head of the cross-attention", "plot", "cross.h5", "cross.weights",
+      "--layer", "0", "--head", "1", "-o", "cross.svg")
+words = " ".join(re.sub("<[^>]*>", " ", read("cross.svg").decode()).split())
+holds("keys are rows of the memory, and those of the shorter row are padding", words,
+      "memory row", "6 7 (pad)", "12 (pad)", "(padding of the memory)", "0 #1 1 #403")
+exits(0, "all its heads", "plot", "cross.h5", "layers.*.cross.weights", "-o",
+      "crossall.svg")
+words = " ".join(re.sub("<[^>]*>", " ", read("crossall.svg").decode()).split())
+holds("they say what is down and across", words,
+      "10 queries down, 13 rows of the memory")
+holds("the report shows both attentions", read("crosspage/index.html").decode(),
+      "cross-attention to an encoder of 2 layers", "memory of up to 13 rows",
+      "<figcaption>Attention weights of all layers",
+      "<figcaption>Weights of the cross-attention of all layers")
+exits(0, "the same in bfloat16", "run", SOURCE + "/examples/cross.cfg", "--set",
+      'precision={backend="bf16";}', "-o", "crossb.h5")
+exits(0, "errors by layer", "report", "cross.h5", "crossb.h5", "-o", "crosserrors")
+holds("of cross-attention and of the memory", read("crosserrors/index.html").decode(),
+      "layers.*.cross.weights", "input.memory")
+
 # --- what is not ours
 write("photo.png", "not a picture")
 exits(2, "a file that is no picture is not replaced", "plot", "m.h5", "attn.weights",
