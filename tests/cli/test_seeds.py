@@ -22,9 +22,6 @@ SEEDS = os.path.join(SOURCE, "examples", "seeds")
 GOLDEN = os.path.join(SOURCE, "tests", "seeds", "golden")
 # S19 is an experiment with training, S24 a benchmark.
 ROWS = set(range(1, 28)) - {19, 24}
-# Without examples so far: what they show is not there yet.
-PENDING = {9}
-ROWS -= PENDING
 RECORD = 'record=({probe="full";points="*";})'
 
 
