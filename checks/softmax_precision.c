@@ -23,7 +23,7 @@
 /* Cells of a layer that are judged per step: beyond, only every n-th row is. */
 #define CELLS_JUDGED 262144
 
-/* Rows of one layer; all zero = nothing seen. */
+/* Rows of one attention of one layer; all zero = nothing seen. */
 typedef struct tally {
     uint64_t cells, broken, rows, broken_rows;
     uint64_t bf16, f16; /* cells, not 0 or 1, that are numbers of these formats */
@@ -37,25 +37,29 @@ typedef struct tally {
 typedef struct state {
     const txd_config *claimed;
     txd_roundoff roundoff;
-    double ulp; /* relative distance of neighbouring numbers of the format */
-    tally *layers;
+    double ulp;     /* relative distance of neighbouring numbers of the format */
+    tally *tallies; /* two per layer */
     size_t batches, every;
 } state;
 
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
-    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS
+    return site->kind == TXD_SITE_VALUE &&
+                   txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS
                ? TXD_ASK_VALUE
                : 0;
 }
 
 static const txd_point *needs(void *self, txd_point point)
 {
-    static const txd_point read[] = {TXD_POINT_ATTN_MASKED, TXD_POINT_COUNT};
+    static const txd_point own[] = {TXD_POINT_ATTN_MASKED, TXD_POINT_COUNT};
+    static const txd_point cross[] = {TXD_POINT_CROSS_MASKED, TXD_POINT_COUNT};
 
     (void)self;
-    return point == TXD_POINT_ATTN_WEIGHTS ? read : NULL;
+    if (txd_point_in_self(point) != TXD_POINT_ATTN_WEIGHTS)
+        return NULL;
+    return txd_point_attention(point) == TXD_ATTENTION_CROSS ? cross : own;
 }
 
 /* ---- one row ---- */
@@ -149,16 +153,30 @@ static void judge_row(tally *t, const state *s, const txd_block *block, const ro
     t->broken_rows += t->broken > before;
 }
 
+/* One row of how many is judged. */
+static size_t stride(const state *s, const txd_block *block)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    bool cross = txd_point_attention(block->site->point) == TXD_ATTENTION_CROSS;
+    size_t keys = cross ? inputs->memory_length : inputs->length;
+
+    return inputs->batch * s->claimed->n_heads * inputs->length * keys / CELLS_JUDGED +
+           1;
+}
+
 /* Rows are counted through the whole value, so that the choice of those that are judged
  * does not depend on tiles. */
 static void judge_block(tally *t, const state *s, const txd_block *block)
 {
     const txd_inputs *inputs = block->pass->inputs;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
     const size_t *dims = block->value.dims, *start = block->start;
+    size_t every = stride(s, block);
     txd_tensor masked;
     row r = {.weights = &block->value, .masked = &masked, .keys = dims[3]};
 
-    t->status = txd_block_earlier(&masked, block, TXD_POINT_ATTN_MASKED);
+    t->status =
+        txd_block_earlier(&masked, block, txd_point_in(kind, TXD_POINT_ATTN_MASKED));
     if (t->status != TXD_OK)
         return;
     for (size_t i = 0; i < dims[0] * dims[1] * dims[2]; i++) {
@@ -166,14 +184,11 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
                h = start[1] + i / dims[2] % dims[1];
         size_t q = start[2] + i % dims[2];
         size_t at = (b * s->claimed->n_heads + h) * inputs->length + q;
-        size_t cells =
-            inputs->batch * s->claimed->n_heads * inputs->length * inputs->length;
         const txd_law_place place = {block->site->step, (int64_t)b, (int64_t)h,
                                      (int64_t)q, -1};
 
         r.first = i * r.keys;
-        if (at % (cells / CELLS_JUDGED + 1) == 0 &&
-            inputs->valid[b * inputs->length + q] && measure(&r))
+        if (at % every == 0 && inputs->valid[b * inputs->length + q] && measure(&r))
             judge_row(t, s, block, &r, &place);
     }
 }
@@ -212,20 +227,19 @@ static void reduce(void *slot, const void *self, const txd_block *block)
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
-    const txd_inputs *inputs = block->pass->inputs;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
     const tally *part = slot;
-    size_t cells =
-        inputs->batch * s->claimed->n_heads * inputs->length * inputs->length;
+    size_t every = stride(s, block);
 
-    s->batches = inputs->batch;
-    s->every = cells / CELLS_JUDGED + 1;
+    s->batches = block->pass->inputs->batch;
+    s->every = every > s->every ? every : s->every;
     if (part == NULL)
         return TXD_OK;
     if (part->status != TXD_OK)
         return txd_fail(part->status,
-                        "softmax_precision: %s: attn.masked cannot be read",
+                        "softmax_precision: %s: the masked scores cannot be read",
                         block->site->name);
-    join(&s->layers[block->site->layer], part);
+    join(&s->tallies[2 * block->site->layer + (kind == TXD_ATTENTION_CROSS)], part);
     return TXD_OK;
 }
 
@@ -248,15 +262,17 @@ static void say_format(txd_finding *finding, const state *s, const tally *t)
                              "in float16");
 }
 
-static txd_status add_layer(txd_result *result, const state *s, int layer)
+static txd_status add_attention(txd_result *result, const state *s, size_t i)
 {
-    const tally *t = &s->layers[layer];
+    txd_attention_kind kind = i % 2 ? TXD_ATTENTION_CROSS : TXD_ATTENTION_SELF;
+    const tally *t = &s->tallies[i];
     char weight[32], expected[32], ulp[32], error[32];
     txd_finding finding;
 
     if (t->broken == 0)
         return TXD_OK;
-    finding = txd_law_finding(TXD_POINT_ATTN_WEIGHTS, layer, &t->at);
+    finding = txd_law_finding(txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS), (int)(i / 2),
+                              &t->at);
     finding.measured = in_ulp(s, t, t->measured);
     finding.allowed = in_ulp(s, t, t->allowed);
     txd_law_say_place(&finding, s->batches);
@@ -282,8 +298,8 @@ static txd_status finish(void *self, txd_result *result)
     const state *s = self;
     double worst = -1;
 
-    for (size_t l = 0; l < s->claimed->n_layers; l++) {
-        const tally *t = &s->layers[l];
+    for (size_t i = 0; i < 2 * s->claimed->n_layers; i++) {
+        const tally *t = &s->tallies[i];
         double ratio = txd_law_ratio(t->measured, t->allowed);
 
         result->evaluated += t->cells;
@@ -292,7 +308,7 @@ static txd_status finish(void *self, txd_result *result)
             result->worst = in_ulp(s, t, t->measured);
             result->allowed = in_ulp(s, t, t->allowed);
         }
-        TXD_TRY(add_layer(result, s, (int)l));
+        TXD_TRY(add_attention(result, s, i));
     }
     if (s->every > 1)
         snprintf(result->note, sizeof result->note,
@@ -310,7 +326,7 @@ static void destroy(void *self)
 {
     state *s = self;
 
-    free(s->layers);
+    free(s->tallies);
     free(s);
 }
 
@@ -319,8 +335,8 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     state *s = calloc(1, sizeof *s);
 
     if (s)
-        s->layers = calloc(context->claimed->n_layers, sizeof *s->layers);
-    if (!s || !s->layers) {
+        s->tallies = calloc(2 * context->claimed->n_layers, sizeof *s->tallies);
+    if (!s || !s->tallies) {
         free(s);
         return txd_fail(TXD_ERR_MEMORY, "softmax_precision: no memory");
     }
@@ -355,6 +371,14 @@ const txd_check txd_check_softmax_precision = {
     .faults = (const char *const[]){"softmax_bf16", "mask_after_softmax", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_MASKED, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

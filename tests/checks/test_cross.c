@@ -132,6 +132,18 @@ START_TEST(a_score_that_is_not_the_scaled_product_is_found)
 }
 END_TEST
 
+START_TEST(a_weight_that_is_not_the_softmax_is_found)
+{
+    txd_finding f = broken("softmax_precision", (struct plant){TXD_POINT_CROSS_WEIGHTS,
+                                                               1, 3, 2, 7, 0, 1.001});
+
+    expect_site(&f, "layers.1.cross.weights");
+    ck_assert_int_eq(f.head, 3);
+    ck_assert_int_eq(f.query, 2);
+    ck_assert_int_eq(f.key, 7);
+}
+END_TEST
+
 START_TEST(a_sum_that_is_not_stream_plus_branch_is_found)
 {
     txd_finding f = broken("residual_sum",
@@ -344,6 +356,7 @@ END_TEST
 TEST_MAIN(weights_of_a_query_that_do_not_sum_to_one_are_found,
           weight_on_padding_of_the_memory_is_found, causality_does_not_judge_a_memory,
           a_score_that_is_not_the_scaled_product_is_found,
+          a_weight_that_is_not_the_softmax_is_found,
           a_sum_that_is_not_stream_plus_branch_is_found,
           a_hidden_real_row_is_found_wherever_it_is,
           what_becomes_of_padding_is_none_of_its_business,
