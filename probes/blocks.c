@@ -32,8 +32,8 @@ bool txd_block_is_valid(const txd_block *block, size_t batch, size_t token)
 {
     const txd_inputs *inputs = block->pass->inputs;
 
-    if (block->site->kind == TXD_SITE_VALUE &&
-        txd_point_is_of_memory(block->site->point))
+    /* Gradients lie as their values do. */
+    if (txd_point_is_of_memory(block->site->point))
         return inputs->memory_valid[batch * inputs->memory_length + token] != 0;
     return inputs->valid[batch * inputs->length + token] != 0;
 }

@@ -113,7 +113,7 @@ size_t txd_block_head(const txd_block *block, size_t index);
 /* Rows of the block's last axis. */
 size_t txd_block_rows(const txd_block *block);
 
-/* True if the token (or, of the block of a memory's value, its row) is a real one, not
+/* True if the token (or, of a block of the memory, its row) is a real one, not
  * padding. */
 bool txd_block_is_valid(const txd_block *block, size_t batch, size_t token);
 

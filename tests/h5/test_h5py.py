@@ -118,6 +118,30 @@ with h5py.File("cross.h5") as cross:
     equal("pooled maps have cells of both", cross["cross_pooled/mean"].shape[-2:],
           (10, 13))
 
+exits(0, "its gradients are recorded", "run", SOURCE + "/examples/cross.cfg", "-q",
+      "-o", "gradients.h5", "--set",
+      'record=( { probe = "norms"; points = "*@grad"; }, { probe = "stats"; points = '
+      '"*@grad"; }, { probe = "full"; points = "layers.*.cross.*@grad"; } )')
+with h5py.File("gradients.h5") as cross:
+    valid = cross["input/memory_valid"][0].astype(bool)
+    for name in ("k_proj", "k", "v"):
+        full = cross[f"grad/layers/1/cross/{name}/full"][0]
+        rows = full.transpose(0, 2, 1, 3)[valid].reshape(-1, full.shape[-1])
+        lengths = numpy.linalg.norm(rows.astype("f8"), axis=-1)
+        for probe, expected in (("norms", {"vectors": len(lengths),
+                                           "mean": lengths.mean(),
+                                           "min": lengths.min(),
+                                           "l2": numpy.sqrt((lengths ** 2).sum())}),
+                                ("stats", {"count": rows.size})):
+            series = cross[f"series/{probe}"]
+            sites = list(cross[f"series/{probe}_sites"].asstr()[:])
+            row = series[0, sites.index(f"layers.1.cross.{name}@grad")]
+            fields = series.attrs["fields"].split(",")
+            found = {key: row[fields.index(key)] for key in expected}
+            ok(f"{probe} of the gradient of cross.{name} are those of the real rows",
+               all(abs(found[key] / expected[key] - 1) < 1e-5 for key in expected),
+               (found, expected))
+
 dump = subprocess.run(["h5dump", "-H", "mini.h5"], capture_output=True, text=True,
                       check=False)
 ok("h5dump -H reads all of it", dump.returncode == 0 and not dump.stderr and
