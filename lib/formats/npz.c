@@ -39,12 +39,14 @@ typedef struct archive {
     member *members;
 } archive;
 
-static txd_status fail_zip(const archive *a, zip_error_t *error, const char *what)
+static const char unreadable[] = "it cannot be unpacked; is the archive damaged?";
+
+static txd_status fail_zip(const char *name, zip_error_t *error, const char *what)
 {
     int code = zip_error_code_zip(error);
     txd_status status = code == ZIP_ER_MEMORY ? TXD_ERR_MEMORY : TXD_ERR_FORMAT;
 
-    return txd_fail(status, "%s: %s: %s", a->name, what, zip_error_strerror(error));
+    return txd_fail(status, "%s: %s: %s", name, what, zip_error_strerror(error));
 }
 
 static txd_status open_zip(archive *a, const void *bytes, size_t count)
@@ -63,7 +65,7 @@ static txd_status open_zip(archive *a, const void *bytes, size_t count)
     if (source)
         a->zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!a->zip) {
-        status = fail_zip(a, &error, what);
+        status = fail_zip(a->name, &error, what);
         zip_source_free(source);
     }
     zip_error_fini(&error);
@@ -81,7 +83,7 @@ static txd_status unpack(const archive *a, const member *m, unsigned char *out,
     txd_status status = TXD_OK;
 
     if (!file)
-        return fail_zip(a, zip_get_error(a->zip), m->label);
+        return fail_zip(m->label, zip_get_error(a->zip), unreadable);
     while (done < count && got > 0) {
         got = zip_fread(file, out + done, count - done);
         done += got > 0 ? (size_t)got : 0;
@@ -90,7 +92,7 @@ static txd_status unpack(const archive *a, const member *m, unsigned char *out,
     if (got > 0 && done == m->bytes)
         got = zip_fread(file, &beyond, 1);
     if (got < 0)
-        status = fail_zip(a, zip_file_get_error(file), m->label);
+        status = fail_zip(m->label, zip_file_get_error(file), unreadable);
     else if (done < count || (done == m->bytes && got > 0))
         status = txd_fail(TXD_ERR_FORMAT,
                           "%s: expected %zu bytes by the directory of the archive, "
@@ -171,7 +173,7 @@ static txd_status read_member(archive *a, member *m, zip_uint64_t i, const char 
     snprintf(m->label, room, "%s: %s", a->name, name);
     own[strlen(own) - 4] = '\0';
     if (zip_stat_index(a->zip, i, 0, &about) != 0)
-        return fail_zip(a, zip_get_error(a->zip), m->label);
+        return fail_zip(m->label, zip_get_error(a->zip), unreadable);
     TXD_TRY(check_claim(m, &about));
     m->bytes = (size_t)about.size;
     TXD_TRY(read_head(a, m));
