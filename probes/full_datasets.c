@@ -135,6 +135,8 @@ static void describe(txd_dataset_spec *spec, const txd_probe_frame *frame,
 
     spec->dtype = context->dtype;
     if (txd_site_is_parameter(site->kind)) {
+        /* Summed up in at least 32 bits, and never rounded to fewer. */
+        spec->dtype = txd_probe_real(context);
         param = txd_params_at((txd_params *)context->params, site->index);
         spec->rank = param->value.rank;
         memcpy(spec->dims, param->value.dims, sizeof param->value.dims);

@@ -13,7 +13,7 @@
 
 #include "formats/cfg.h"
 #include "formats/h5_internal.h"
-#include "model/points.h"
+#include "model/params.h"
 
 typedef struct recording_trace {
     txd_h5_reader *reader;
@@ -163,25 +163,47 @@ static txd_status find_axes(recording_trace *trace, txd_h5_entry *entry)
     return TXD_OK;
 }
 
-static bool read_config(txd_config *out, txd_arena *arena, const char *text)
+/* What tells the order of execution; all zero if the configuration cannot be read. */
+typedef struct order {
+    txd_stop *stops;
+    size_t count;
+    txd_params *params;
+} order;
+
+static void read_order(order *out, txd_arena *arena, const char *text)
 {
     txd_setting *root;
+    txd_config config;
 
-    return text && txd_cfg_parse(&root, arena, "config", text) == TXD_OK &&
-           txd_config_read(out, arena, root, NULL) == TXD_OK;
+    if (!text || txd_cfg_parse(&root, arena, "config", text) != TXD_OK ||
+        txd_config_read(&config, arena, root, NULL) != TXD_OK ||
+        txd_points_order(&out->stops, &out->count, arena, &config) != TXD_OK ||
+        txd_params_describe(&out->params, &config) != TXD_OK)
+        *out = (order){NULL, 0, NULL};
 }
 
-static void number_entry(txd_h5_entry *entry, const txd_stop *stops, size_t count)
+/* Behind the gradients of all values: that of a parameter. */
+static void number_parameter(txd_h5_entry *entry, const order *o)
+{
+    size_t i = o->params ? txd_params_gradient(o->params, entry->info.name) : SIZE_MAX;
+
+    if (i != SIZE_MAX)
+        entry->order = 2 * o->count + i;
+}
+
+static void number_entry(txd_h5_entry *entry, const order *o)
 {
     bool is_gradient;
     txd_point point;
     int layer;
 
-    if (!parse(&point, &layer, &is_gradient, entry->info.name))
+    if (!parse(&point, &layer, &is_gradient, entry->info.name)) {
+        number_parameter(entry, o);
         return;
-    for (size_t i = 0; i < count; i++)
-        if (stops[i].point == point && stops[i].layer == layer)
-            entry->order = is_gradient ? 2 * count - 1 - i : i;
+    }
+    for (size_t i = 0; i < o->count; i++)
+        if (o->stops[i].point == point && o->stops[i].layer == layer)
+            entry->order = is_gradient ? 2 * o->count - 1 - i : i;
 }
 
 static int compare_order(const void *a, const void *b)
@@ -191,35 +213,40 @@ static int compare_order(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* Values in the order of execution, if the configuration can be read; all else after
- * them, in the order of the file. */
+static txd_status number_entries(recording_trace *trace, const order *o)
+{
+    txd_h5_entry *entries = txd_h5_reader_entries(trace->reader);
+    size_t count = txd_h5_reader_count(trace->reader), behind = 2 * o->count;
+
+    if (o->params)
+        behind += txd_params_bound(o->params);
+    for (size_t i = 0; i < count; i++) {
+        TXD_TRY(name_value(trace, &entries[i]));
+        TXD_TRY(find_axes(trace, &entries[i]));
+        /* Behind all that has a number: values first, each in the order of the file. */
+        entries[i].order = behind + i + (entries[i].is_value ? 0 : count);
+        if (entries[i].is_value)
+            number_entry(&entries[i], o);
+    }
+    return TXD_OK;
+}
+
+/* Values in the order of execution, then their gradients in theirs, if the
+ * configuration can be read; all else after them, in the order of the file. */
 static txd_status sort_entries(recording_trace *trace)
 {
     txd_h5_entry *entries = txd_h5_reader_entries(trace->reader);
-    size_t count = txd_h5_reader_count(trace->reader), stop_count = 0;
-    const char *text = txd_h5_reader_meta(trace->reader, "config");
-    txd_status status = TXD_OK;
-    txd_stop *stops = NULL;
+    size_t count = txd_h5_reader_count(trace->reader);
+    order o = {NULL, 0, NULL};
+    txd_status status;
     txd_arena *arena;
-    txd_config config;
 
     TXD_TRY(txd_arena_create(&arena));
-    if (read_config(&config, arena, text) &&
-        txd_points_order(&stops, &stop_count, arena, &config) != TXD_OK)
-        stop_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        status = name_value(trace, &entries[i]);
-        if (status == TXD_OK)
-            status = find_axes(trace, &entries[i]);
-        if (status != TXD_OK)
-            break;
-        /* Behind all stops: values first, each in the order of the file. */
-        entries[i].order = 2 * stop_count + i + (entries[i].is_value ? 0 : count);
-        if (entries[i].is_value)
-            number_entry(&entries[i], stops, stop_count);
-    }
+    read_order(&o, arena, txd_h5_reader_meta(trace->reader, "config"));
+    status = number_entries(trace, &o);
     if (status == TXD_OK && count != 0)
         qsort(entries, count, sizeof *entries, compare_order);
+    txd_params_destroy(o.params);
     txd_arena_destroy(arena);
     return status;
 }

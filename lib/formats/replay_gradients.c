@@ -48,27 +48,18 @@ txd_status txd_replay_add_gradients(txd_replay *replay)
     return TXD_OK;
 }
 
-/* The gradients of parameters are few, and read once. */
-static size_t find_parameter(const txd_replay *replay, const char *name)
-{
-    for (size_t i = 2 * replay->value_count; i < replay->stop_count; i++)
-        if (strcmp(replay->stops[i].site.name, name) == 0)
-            return i;
-    return TXD_REPLAY_NONE;
-}
-
 size_t txd_replay_parse(const txd_replay *replay, const char *name)
 {
     txd_point point;
+    size_t param;
     int layer;
 
     if (txd_point_parse(&point, &layer, name) == TXD_OK)
         return txd_replay_stop_at(replay, false, point, layer);
-    if (!strstr(name, TXD_GRADIENT_SUFFIX))
-        return TXD_REPLAY_NONE;
     if (txd_point_parse_gradient(&point, &layer, name) == TXD_OK)
         return txd_replay_stop_at(replay, true, point, layer);
-    return find_parameter(replay, name);
+    param = txd_params_gradient(replay->shapes, name);
+    return param == SIZE_MAX ? TXD_REPLAY_NONE : 2 * replay->value_count + param;
 }
 
 /* As a pass has it: before the layers nothing of them, behind them the last one, and at

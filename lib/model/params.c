@@ -5,6 +5,7 @@
  */
 #include "model/params.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,8 +303,33 @@ txd_params *txd_params_of_encoder(txd_params *params)
 
 txd_param *txd_params_find(txd_params *params, const char *name)
 {
-    for (size_t i = 0; i < params->count; i++)
+    long number = strncmp(name, "layers.", 7) == 0 ? strtol(name + 7, NULL, 10) : -1;
+    int layer = number < INT_MAX ? (int)number : INT_MAX;
+
+    for (int id = 0; id < TXD_PARAM_COUNT; id++) {
+        txd_param *param = txd_params_get(params, (txd_param_id)id, layer);
+
+        if (param && strcmp(param->name, name) == 0)
+            return param;
+    }
+    for (size_t i = params->bound; i < params->count; i++)
         if (strcmp(params->list[i].name, name) == 0)
             return &params->list[i];
     return NULL;
+}
+
+size_t txd_params_gradient(txd_params *params, const char *name)
+{
+    size_t length = strlen(name), end = strlen(TXD_GRADIENT_SUFFIX);
+    const txd_param *param = NULL;
+    char of[96];
+
+    if (length > end && length - end < sizeof of &&
+        strcmp(name + length - end, TXD_GRADIENT_SUFFIX) == 0) {
+        snprintf(of, sizeof of, "%.*s", (int)(length - end), name);
+        param = txd_params_find(params, of);
+    }
+    return param && param < params->list + params->bound
+               ? (size_t)(param - params->list)
+               : SIZE_MAX;
 }

@@ -8,7 +8,7 @@
 #define TXD_MODEL_PARAMS_H
 
 #include "base/trace.h"
-#include "model/config.h"
+#include "model/points.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,6 +65,9 @@ size_t txd_params_bound(const txd_params *params);
  * decoder's: the same values. NULL without an encoder. Owned by `params`. */
 txd_params *txd_params_of_encoder(txd_params *params);
 txd_param *txd_params_find(txd_params *params, const char *name);
+/* The number of the parameter whose gradient has this name ("final_norm.weight@grad");
+ * SIZE_MAX if there is none. */
+size_t txd_params_gradient(txd_params *params, const char *name);
 
 /* The keys of `weights`. */
 extern const txd_key txd_weights_keys[];

@@ -315,7 +315,7 @@ static txd_recorder *make_recorder(const char *path, const live *from,
 {
     txd_probe_context context = {.claimed = &from->config,
                                  .params = from->params,
-                                 .dtype = txd_backend_dtype(from->backend),
+                                 .dtype = txd_backend_format(from->backend),
                                  .batch = pass->batch,
                                  .steps = pass->steps};
     txd_recorder_info info = {.backend = pass->backend};

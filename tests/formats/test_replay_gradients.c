@@ -115,6 +115,20 @@ START_TEST(cross_attention_and_post_norm_replay_their_gradients)
 }
 END_TEST
 
+/* Values and their gradients are stored in 16 bits, those of parameters in 32. */
+START_TEST(gradients_in_16_bits_replay_bit_for_bit)
+{
+    static const char *const backends[] = {"bf16", "fp16"};
+
+    for (int i = 0; i < 2; i++) {
+        recorded_pass pass = made_pass(FULL);
+
+        pass.backend = backends[i];
+        compare(&pass, EVERYTHING, "*,*@grad", 0);
+    }
+}
+END_TEST
+
 START_TEST(statistics_of_gradients_follow_from_recorded_ones)
 {
     recorded_pass pass =
@@ -274,6 +288,7 @@ END_TEST
 TEST_MAIN(a_real_model_replays_its_gradients_bit_for_bit,
           padded_batches_of_changing_lengths_replay_their_gradients,
           cross_attention_and_post_norm_replay_their_gradients,
+          gradients_in_16_bits_replay_bit_for_bit,
           statistics_of_gradients_follow_from_recorded_ones,
           statistics_of_gradients_replay_without_their_values,
           norms_of_gradients_give_the_statistics_that_they_have,

@@ -68,24 +68,25 @@ END_TEST
 
 START_TEST(entries_of_gradients_follow_the_values_from_the_last_to_the_first)
 {
-    const char *const expected[] = {"layers.0.resid.pre", "layers.1.attn.q",
-                                    "layers.1.attn.q@grad", "layers.1.norm1.out@grad",
-                                    "layers.0.resid.pre@grad"};
+    const char *const expected[] = {
+        "layers.0.resid.pre",        "layers.1.attn.q",         "layers.1.attn.q@grad",
+        "layers.1.norm1.out@grad",   "layers.0.resid.pre@grad", "embed.tok.weight@grad",
+        "layers.1.norm1.weight@grad"};
     txd_trace_info info;
     fake_pass fake;
     txd_trace *trace;
 
     fake_make(&fake, SMALL, 1, 4);
-    trace =
-        fake_one_step(&fake, test_file("g.h5"),
-                      "record = ({probe = \"full\"; points = \"layers.0.resid.pre@grad,"
-                      "layers.1.norm1.out@grad,layers.1.attn.q@grad,layers.1.attn.q,"
-                      "layers.0.resid.pre\";});");
+    trace = fake_one_step(
+        &fake, test_file("g.h5"),
+        "record = ({probe = \"full\"; points = \"layers.0.resid.pre@grad,"
+        "layers.1.norm1.out@grad,layers.1.attn.q@grad,layers.1.attn.q,"
+        "layers.0.resid.pre,layers.1.norm1.weight@grad,embed.tok.weight@grad\";});");
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         ck_assert_int_eq(txd_trace_get(trace, &info, i), TXD_OK);
         ck_assert_str_eq(info.name, expected[i]);
     }
-    ck_assert_str_eq(info.axes, "sbtd");
+    ck_assert_str_eq(info.axes, "sr");
     txd_trace_destroy(trace);
     fake_free(&fake);
 }
