@@ -2,6 +2,7 @@
  *
  * txdiag run: the model under probes, recorded and judged.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -175,6 +176,12 @@ static int print_results(run_job *job)
     return txd_output_result(&text, status);
 }
 
+/* A NaN has no sign that means anything. */
+static double unsigned_nan(double x)
+{
+    return isnan(x) ? (double)NAN : x;
+}
+
 /* Says where the outputs are, and draws the report, which reads the finished file. */
 static int conclude(run_job *job)
 {
@@ -183,7 +190,8 @@ static int conclude(run_job *job)
     txd_output_say(job->options, "recorded %s", job->output);
     if (job->session.backward)
         txd_output_say(job->options, "loss %.4g, gradient norm %.4g%s",
-                       job->passes.loss, job->passes.grad_norm,
+                       unsigned_nan(job->passes.loss),
+                       unsigned_nan(job->passes.grad_norm),
                        job->session.steps > 1 ? " in the last step" : "");
     if (!job->report)
         return status;
