@@ -160,7 +160,7 @@ static void judge_outside(state *s)
     size_t place = s->sums.claimed->n_layers;
     char text[32];
 
-    for (int i = 0; i < TXD_PARAM_COUNT && s->sums.outside[i].name[0]; i++) {
+    for (size_t i = 0; i < s->sums.outside_count; i++) {
         const txd_grad_outside *at = &s->sums.outside[i];
         double norm = sqrt(at->square);
         txd_finding finding = start(s, -1, norm, s->limit[EXPLODE]);

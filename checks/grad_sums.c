@@ -23,12 +23,21 @@ static txd_grad_part part_of(const char *name)
     return rest && strncmp(rest, ".mlp.", 5) == 0 ? TXD_GRAD_MLP : TXD_GRAD_NORMS;
 }
 
+/* Those of the decoder, those of the encoder, and its layers. */
+static size_t most_outside(const txd_config *claimed)
+{
+    return 2 * TXD_PARAM_COUNT + claimed->encoder_layers;
+}
+
 txd_status txd_grad_sums_create(txd_grad_sums *out, const txd_config *claimed)
 {
     *out = (txd_grad_sums){.claimed = claimed, .step = -1};
     out->layers = calloc(claimed->n_layers, sizeof *out->layers);
-    if (!out->layers)
+    out->outside = calloc(most_outside(claimed), sizeof *out->outside);
+    if (!out->layers || !out->outside) {
+        txd_grad_sums_finish(out);
         return txd_fail(TXD_ERR_MEMORY, "no memory for sums of gradients");
+    }
     for (int id = 0; id < TXD_PARAM_COUNT; id++) {
         char name[96];
 
@@ -44,7 +53,9 @@ txd_status txd_grad_sums_create(txd_grad_sums *out, const txd_config *claimed)
 void txd_grad_sums_finish(txd_grad_sums *sums)
 {
     free(sums->layers);
+    free(sums->outside);
     sums->layers = NULL;
+    sums->outside = NULL;
 }
 
 static bool has_pair(const txd_inputs *inputs)
@@ -61,7 +72,7 @@ void txd_grad_sums_begin(txd_grad_sums *sums, const txd_pass *pass)
 
     sums->step = pass->step;
     sums->has_loss = has_pair(pass->inputs);
-    memset(sums->outside, 0, sizeof sums->outside);
+    sums->outside_count = 0;
     for (size_t l = 0; l < sums->claimed->n_layers; l++)
         sums->layers[l] =
             (txd_grad_layer){.into = unknown, .out = unknown, .kept = unknown};
@@ -95,16 +106,25 @@ static void take_parameter(txd_grad_sums *sums, const txd_block *block)
 
 static void take_outside(txd_grad_sums *sums, const txd_block *block)
 {
-    for (int i = 0; i < TXD_PARAM_COUNT; i++) {
-        txd_grad_outside *to = &sums->outside[i];
+    txd_grad_outside *to = NULL;
+    char name[96];
+    int layer;
 
-        if (to->name[0])
-            continue;
-        snprintf(to->name, sizeof to->name, "%s", block->site->name);
-        to->square = square_of(block->stats);
-        to->nonfinite = block->stats[TXD_STAT_NONFINITE];
+    snprintf(name, sizeof name, "%s", block->site->name);
+    if (sscanf(name, "encoder.layers.%d.", &layer) == 1)
+        snprintf(name, sizeof name, "encoder.layers.%d" TXD_GRADIENT_SUFFIX, layer);
+    for (size_t i = 0; i < sums->outside_count; i++)
+        if (strcmp(sums->outside[i].name, name) == 0)
+            to = &sums->outside[i];
+    if (!to && sums->outside_count == most_outside(sums->claimed))
         return;
+    if (!to) {
+        to = &sums->outside[sums->outside_count++];
+        *to = (txd_grad_outside){.square = 0};
+        memcpy(to->name, name, sizeof name);
     }
+    to->square += square_of(block->stats);
+    to->nonfinite += block->stats[TXD_STAT_NONFINITE];
 }
 
 void txd_grad_sums_take(txd_grad_sums *sums, const txd_block *block)

@@ -36,7 +36,8 @@ typedef struct txd_grad_layer {
     double kept;
 } txd_grad_layer;
 
-/* A parameter outside of the layers. */
+/* A parameter outside of the layers; or all of a layer of the encoder, by the name
+ * "encoder.layers.0@grad". */
 typedef struct txd_grad_outside {
     char name[96]; /* "" = not seen */
     double square, nonfinite;
@@ -47,7 +48,8 @@ typedef struct txd_grad_sums {
     int step;      /* -1 = nothing yet */
     bool has_loss; /* some token predicts another */
     txd_grad_layer *layers;
-    txd_grad_outside outside[TXD_PARAM_COUNT];
+    txd_grad_outside *outside;
+    size_t outside_count;            /* seen in this step */
     size_t expected[TXD_GRAD_PARTS]; /* parameters that a layer has */
 } txd_grad_sums;
 

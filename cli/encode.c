@@ -7,11 +7,14 @@
 txd_status txd_session_encoder(txd_encoder **out, const txd_session *session,
                                const txd_options *options)
 {
+    const txd_run_options run = {.threads = options->threads,
+                                 .backward = session->backward};
+
     *out = NULL;
     if (!session->claimed.encoder)
         return TXD_OK;
     return txd_encoder_create(out, session->backend, &session->claimed, session->params,
-                              options->threads);
+                              &run);
 }
 
 txd_status txd_session_inputs(txd_inputs *out, const txd_session *session,

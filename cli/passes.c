@@ -87,6 +87,14 @@ static txd_status run_step(txd_passes *passes, txd_run *run, txd_arena *arena,
     return TXD_OK;
 }
 
+static txd_status create_encoder(txd_passes *passes, const txd_options *options)
+{
+    TXD_TRY(txd_session_encoder(&passes->encoder, passes->session, options));
+    if (passes->encoder && passes->run.backward)
+        passes->run.encoder = txd_encoder_run(passes->encoder);
+    return TXD_OK;
+}
+
 static txd_status run_steps(txd_passes *passes, txd_run *run, txd_arena *arena)
 {
     size_t step;
@@ -125,7 +133,7 @@ txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
     if (status == TXD_OK)
         status = check_memory(passes, options);
     if (status == TXD_OK)
-        status = txd_session_encoder(&passes->encoder, passes->session, options);
+        status = create_encoder(passes, options);
     if (status == TXD_OK)
         status = txd_run_create(&run, passes->session->model, &passes->run);
     if (status == TXD_OK)
@@ -135,6 +143,7 @@ txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
     txd_run_destroy(run);
     txd_encoder_destroy(passes->encoder);
     passes->encoder = NULL;
+    passes->run.encoder = NULL;
     txd_arena_destroy(arena);
     if (status != TXD_OK)
         return status;

@@ -74,7 +74,7 @@ static txd_status find_groups(grad_norm *state)
 {
     const txd_probe_sites *sites = &state->frame.sites[TXD_SITE_PARAMETER_GRADIENT];
     txd_params *params = (txd_params *)state->frame.context->params;
-    size_t all = params ? txd_params_bound(params) : 0, last = state->group_count - 1;
+    size_t all = params ? txd_params_count(params) : 0, last = state->group_count - 1;
 
     for (size_t i = 0; i < all; i++) {
         int layer = txd_params_at(params, i)->layer;

@@ -12,10 +12,7 @@ static size_t candidates(const txd_probe_context *context, txd_site_kind kind)
 {
     if (!txd_site_is_parameter(kind))
         return context->stops;
-    if (!context->params)
-        return 0;
-    return kind == TXD_SITE_PARAMETER ? txd_params_count(context->params)
-                                      : txd_params_bound(context->params);
+    return context->params ? txd_params_count(context->params) : 0;
 }
 
 /* Everything but the name of the i-th site of a kind; the name goes to `name`.

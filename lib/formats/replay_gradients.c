@@ -36,7 +36,7 @@ txd_status txd_replay_add_gradients(txd_replay *replay)
 
         TXD_TRY(add_stop(replay, site, of->name));
     }
-    for (size_t i = 0; i < txd_params_bound(replay->shapes); i++) {
+    for (size_t i = 0; i < txd_params_count(replay->shapes); i++) {
         const txd_param *param = txd_params_at(replay->shapes, i);
         const txd_site site = {.kind = TXD_SITE_PARAMETER_GRADIENT,
                                .point = TXD_POINT_COUNT,

@@ -87,7 +87,7 @@ static txd_status make_stops(txd_replay *replay)
     TXD_TRY(txd_points_order(&order, &count, replay->arena, &replay->config));
     TXD_TRY(txd_params_describe(&replay->shapes, &replay->config));
     replay->stops =
-        txd_arena_alloc(replay->arena, 2 * count + txd_params_bound(replay->shapes),
+        txd_arena_alloc(replay->arena, 2 * count + txd_params_count(replay->shapes),
                         sizeof *replay->stops);
     replay->stop_of = txd_arena_alloc(replay->arena, TXD_POINT_COUNT * layers,
                                       sizeof *replay->stop_of);

@@ -95,13 +95,11 @@ static txd_status logit_tile_back(txd_run *run, const struct txd_logit_tile *til
 }
 
 /* To the gradient of what the last layer makes. */
-static txd_status end_back(txd_run *run)
+static txd_status final_norm_back(txd_run *run)
 {
     struct txd_norm_map norm = {TXD_POINT_FINAL_NORM, end_of_layer(run),
                                 run->model->final_gain, run->model->final_bias};
 
-    TXD_TRY(token_losses(run));
-    TXD_TRY(txd_logits_in_tiles(run, logit_tile_back));
     if (run->stream_end != TXD_POINT_FINAL_NORM)
         return TXD_OK;
     TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_FINAL_NORM, -1));
@@ -220,17 +218,26 @@ static txd_status refuse_edits(const txd_run *run)
     return TXD_OK;
 }
 
+txd_status txd_stream_backward(txd_run *run)
+{
+    TXD_TRY(final_norm_back(run));
+    TXD_TRY(blocks_back(run));
+    return embeddings_back(run);
+}
+
 txd_status txd_decoder_backward(txd_run *run)
 {
     TXD_TRY(refuse_edits(run));
     memset(run->gradient, 0, sizeof run->gradient);
     txd_gradients_clear(run);
     clear_memory(run);
-    TXD_TRY(end_back(run));
-    TXD_TRY(blocks_back(run));
-    TXD_TRY(embeddings_back(run));
+    TXD_TRY(token_losses(run));
+    TXD_TRY(txd_logits_in_tiles(run, logit_tile_back));
+    TXD_TRY(txd_stream_backward(run));
     if (run->model->config->cross)
         TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_INPUT_MEMORY, -1));
+    if (run->options.encoder)
+        TXD_TRY(txd_encoder_backward(run));
     txd_gradients_unscale(run);
     return txd_taps_parameter_gradients(run);
 }

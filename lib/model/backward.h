@@ -22,6 +22,13 @@ void txd_gradients_clear(txd_run *run);
 /* Divides all of them by the loss scale. */
 void txd_gradients_unscale(txd_run *run);
 
+/* From the gradient of what the pass makes of the stream, in the buffer of its end, to
+ * those of the embeddings. */
+txd_status txd_stream_backward(txd_run *run);
+/* The same of the encoder that made the memory (encoder_back.c), from the memory's
+ * gradient; then what it gives to parameters that are the decoder's, too. */
+txd_status txd_encoder_backward(txd_run *run);
+
 /* to += from, elementwise, in the backend's dtype. */
 void txd_gradient_add(const txd_run *run, void *to, const void *from, size_t count);
 /* The steps that the halves of a block share, each from the gradient of what it made to

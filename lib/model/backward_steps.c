@@ -138,20 +138,21 @@ txd_status txd_layer_residual_back(txd_run *run, int layer, txd_point out,
 
 txd_status txd_run_gradient(txd_tensor *out, const txd_run *run, size_t i)
 {
-    const struct txd_model *model = run->model;
-    size_t dims[TXD_MAX_RANK];
+    const struct txd_model_param *param;
+    size_t dims[TXD_MAX_RANK], own;
     int rank;
 
     if (run->d_parameters == NULL)
         return txd_fail(TXD_ERR_MISSING, "this run has no backward half, or had no "
                                          "pass yet: there is no gradient");
-    if (i >= model->param_count)
+    if (i >= txd_run_parameters(run))
         return txd_fail(TXD_ERR_MISSING, "there is no parameter %zu: the model has %zu",
-                        i, model->param_count);
-    rank = txd_param_dims(dims, model->config, model->params[i].id);
-    *out = txd_tensor_make(model->backend->dtype,
-                           (char *)run->d_parameters + model->params[i].offset, rank,
-                           dims);
+                        i, txd_run_parameters(run));
+    run = txd_run_of_parameter(&own, run, i);
+    param = &run->model->params[own];
+    rank = txd_param_dims(dims, run->model->config, param->id);
+    *out = txd_tensor_make(run->model->backend->dtype,
+                           (char *)run->d_parameters + param->offset, rank, dims);
     return TXD_OK;
 }
 
@@ -162,7 +163,7 @@ double txd_run_gradient_norm(const txd_run *run)
 
     if (run->d_parameters == NULL)
         return NAN;
-    for (size_t i = 0; i < run->model->param_count; i++) {
+    for (size_t i = 0; i < txd_run_parameters(run); i++) {
         if (txd_run_gradient(&gradient, run, i) != TXD_OK)
             return NAN;
         for (size_t e = 0; e < txd_tensor_count(&gradient); e++) {

@@ -13,15 +13,17 @@ struct txd_encoder {
 };
 
 txd_status txd_encoder_create(txd_encoder **out, const txd_backend *backend,
-                              const txd_config *config, txd_params *params, int threads)
+                              const txd_config *config, txd_params *params,
+                              const txd_run_options *options)
 {
     txd_encoder *encoder = calloc(1, sizeof *encoder);
     txd_status status;
 
     if (!encoder)
         return txd_fail(TXD_ERR_MEMORY, "no memory for the encoder");
-    encoder->options =
-        (txd_run_options){.claimed = config->encoder, .threads = threads};
+    encoder->options = (txd_run_options){.claimed = config->encoder,
+                                         .threads = options->threads,
+                                         .backward = options->backward};
     status = txd_model_create(&encoder->model, backend, config->encoder,
                               txd_params_of_encoder(params));
     if (status == TXD_OK)
@@ -41,6 +43,11 @@ void txd_encoder_destroy(txd_encoder *encoder)
     txd_run_destroy(encoder->run);
     txd_model_destroy(encoder->model);
     free(encoder);
+}
+
+txd_run *txd_encoder_run(const txd_encoder *encoder)
+{
+    return encoder->run;
 }
 
 txd_status txd_encoder_pass(txd_encoder *encoder, txd_inputs *inputs,

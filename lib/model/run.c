@@ -61,12 +61,18 @@ static txd_status make_stop(txd_run *run, size_t s)
 
 static txd_status make_parameter(txd_run *run, size_t i)
 {
-    const struct txd_model_param *param = &run->model->params[i];
-    txd_site site = {
-        TXD_SITE_PARAMETER_GRADIENT, 0, TXD_POINT_COUNT, param->layer, i, NULL};
+    size_t own;
+    const struct txd_model *model = txd_run_of_parameter(&own, run, i)->model;
+    const struct txd_model_param *param = &model->params[own];
+    txd_site site = {TXD_SITE_PARAMETER_GRADIENT,
+                     0,
+                     TXD_POINT_COUNT,
+                     model->config->is_encoder ? -1 : param->layer,
+                     i,
+                     NULL};
     char name[96];
 
-    txd_param_name(name, sizeof name, param->id, param->layer);
+    txd_param_name_in(name, sizeof name, model->config, param->id, param->layer);
     strncat(name, "@grad", sizeof name - strlen(name) - 1);
     return set_site(run, &site, name);
 }
@@ -80,7 +86,7 @@ static txd_status make_sites(txd_run *run)
     TXD_TRY(make_watch(run, TXD_SITE_VALUE, run->stops));
     TXD_TRY(make_watch(run, TXD_SITE_GRADIENT, backward ? run->stops : 0));
     TXD_TRY(make_watch(run, TXD_SITE_PARAMETER_GRADIENT,
-                       backward ? run->model->param_count : 0));
+                       backward ? txd_run_parameters(run) : 0));
     run->stop_of = txd_arena_alloc(run->arena, entries, sizeof *run->stop_of);
     if (run->stop_of == NULL)
         return TXD_ERR_MEMORY;
@@ -276,7 +282,7 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
     txd_taps_ask(run, step);
     TXD_TRY(txd_run_form(run));
     TXD_TRY(txd_decoder_forward(run));
-    if (run->options.backward)
+    if (run->options.backward && !run->model->config->is_encoder)
         TXD_TRY(txd_decoder_backward(run));
     TXD_TRY(run->model->backend->sync(&run->ctx));
     return txd_taps_step_end(run);

@@ -29,8 +29,11 @@ typedef struct txd_run_options {
     txd_params *params;        /* offered to taps as parameters; NULL = not offered */
     txd_tap *const *taps;
     size_t tap_count;
-    int threads;       /* 0 = all that OpenMP gives */
-    bool backward;     /* passes have a backward half: gradients of the mean loss */
+    int threads;   /* 0 = all that OpenMP gives */
+    bool backward; /* passes have a backward half: gradients of the mean loss */
+    /* Made the memory of every pass just before it, with a backward half: its
+     * parameters get gradients, too. NULL = the memory is data. */
+    txd_run *encoder;
     size_t form_limit; /* bytes of a whole (b, h, q, k) for EDIT; 0 = 1 GiB */
     /* Called now and then on the calling thread; non-zero stops the run with
      * ERR_INTERRUPTED. `done` of `total` layers. NULL = never. */

@@ -191,7 +191,10 @@ static void carve_backward(struct txd_run *run, struct carver *carver)
 
     carve_layers(run, carver);
     carve_points(run, carver, run->d_own, false);
-    run->d_logits = carve(carver, run->logit_rows * run->model->config->vocab, bytes);
+    run->d_logits = NULL;
+    if (!run->model->config->is_encoder)
+        run->d_logits =
+            carve(carver, run->logit_rows * run->model->config->vocab, bytes);
     run->d_parameters = carve(carver, 1, run->model->bytes);
 }
 

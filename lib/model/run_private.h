@@ -203,6 +203,10 @@ txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *ex
 txd_status txd_run_form(txd_run *run);
 txd_status txd_run_form_measure(size_t *out, const txd_run *run,
                                 const txd_extent *extent);
+/* Parameters that have gradients: the model's, then those of the run's encoder alone.
+ * The run that sums the i-th, and which of its own it is. */
+size_t txd_run_parameters(const txd_run *run);
+const txd_run *txd_run_of_parameter(size_t *own, const txd_run *run, size_t i);
 /* Rounds values as the backend stores them: what was made by no operation of it. */
 txd_status txd_run_store(txd_run *run, void *values, size_t count);
 /* The extent of the current pass. */

@@ -151,13 +151,9 @@ static void fill_memory(live *l, txd_encoder *encoder, txd_inputs *inputs, size_
     must(txd_encoder_pass(encoder, inputs, &tokens, (int)step));
 }
 
-static void run_steps(live *l, const txd_backend *backend, txd_run *run, tape *t)
+static void run_steps(live *l, txd_encoder *encoder, txd_run *run, tape *t)
 {
-    txd_encoder *encoder = NULL;
     txd_inputs inputs;
-
-    if (l->claimed.encoder)
-        must(txd_encoder_create(&encoder, backend, &l->claimed, l->params, 1));
 
     for (size_t step = 0; step < txd_input_source_steps(l->source); step++) {
         must(txd_input_source_step(&inputs, l->source, l->arena, step));
@@ -169,7 +165,6 @@ static void run_steps(live *l, const txd_backend *backend, txd_run *run, tape *t
             must(txd_recorder_step_end(t->recorder, txd_run_loss(run),
                                        txd_run_gradient_norm(run)));
     }
-    txd_encoder_destroy(encoder);
 }
 
 static void judge(live *l, const txd_backend *backend, const char *only)
@@ -184,15 +179,21 @@ static void judge(live *l, const txd_backend *backend, const char *only)
                                  .format = txd_backend_format(backend),
                                  .is_drawn = !l->checkpoint,
                                  .run = &options};
+    txd_encoder *encoder = NULL;
     txd_run *run;
     tape t;
 
+    if (l->claimed.encoder)
+        must(txd_encoder_create(&encoder, backend, &l->claimed, l->params, &options));
+    if (encoder && options.backward)
+        options.encoder = txd_encoder_run(encoder);
     must(txd_checks_create(&l->checks, &context, l->root, &select, NULL, NULL));
     start_tape(&t, l, backend);
     options.taps = join_taps(l, &t, &options.tap_count);
     must(txd_run_create(&run, l->model, &options));
-    run_steps(l, backend, run, &t);
+    run_steps(l, encoder, run, &t);
     txd_run_destroy(run);
+    txd_encoder_destroy(encoder);
     if (t.recorder)
         must(txd_recorder_close(t.recorder, true));
     must(txd_checks_finish(&l->results, &l->count, l->checks));

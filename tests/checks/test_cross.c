@@ -338,6 +338,26 @@ START_TEST(an_encoder_and_its_decoder_break_no_law)
 }
 END_TEST
 
+START_TEST(an_encoder_that_no_gradient_reaches_is_found)
+{
+    const txd_result *r;
+    live l;
+
+    live_run(&l,
+             "model : { preset = \"mini\"; " SIZES "encoder_layers = 2; }; weights : { "
+             "init = ( { params = \"*\"; scheme = \"xavier_normal\"; }, { params = "
+             "\"layers.*.cross.v.weight\"; scheme = \"constant\"; value = 0.0; } ); }; "
+             "input : { tokens = ( [1, 7, 3] ); memory : { tokens = ( [5, 6] ); }; }; "
+             "record : ( { probe = \"grad_norm\"; } );",
+             "grad_range");
+    r = live_result(&l, "grad_range");
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_str_eq(r->findings[0].site, "encoder.layers.0@grad");
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "exactly 0"));
+    live_finish(&l);
+}
+END_TEST
+
 START_TEST(a_model_without_cross_attention_skips_the_law_by_name)
 {
     live l;
@@ -365,4 +385,5 @@ TEST_MAIN(weights_of_a_query_that_do_not_sum_to_one_are_found,
           a_causal_mask_in_cross_attention_is_found_and_named,
           healthy_models_with_cross_attention_break_no_law,
           an_encoder_and_its_decoder_break_no_law,
+          an_encoder_that_no_gradient_reaches_is_found,
           a_model_without_cross_attention_skips_the_law_by_name)

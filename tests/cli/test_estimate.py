@@ -7,8 +7,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import (PROGRAM, SOURCE, finish, model, ok, sanitized, skip,  # noqa: E402
-                     txdiag, write)
+from program import (PROGRAM, SOURCE, finish, model, ok, read,  # noqa: E402
+                     sanitized, skip, txdiag, write)
 
 MINI = SOURCE + "/examples/mini.cfg"
 STORIES = model("stories260K")
@@ -39,6 +39,9 @@ write("cross.cfg", """model : { preset = "gpt2"; vocab = 100; d_model = 64;
   n_heads = 4; n_layers = 3; max_seq_len = 400; cross = true; encoder_layers = 2; };
 input : { random : { batch = 2; length = 70; }; steps = 3;
   memory : { random : { length = 390; }; }; };
+""")
+write("back.cfg", read("cross.cfg").decode() + """
+record : ( { probe = "grad_norm"; }, { probe = "full"; points = "*.weight@grad"; } );
 """)
 write("memory.cfg", """model : { preset = "llama"; vocab = 100; d_model = 32;
   n_heads = 4; n_layers = 2; cross = true; };
@@ -77,7 +80,7 @@ def within(name, estimate, truth):
 
 
 cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg", "everything.cfg", "odd.cfg",
-         "cross.cfg", "memory.cfg"]
+         "cross.cfg", "back.cfg", "memory.cfg"]
 if STORIES:
     cases.append("stories.cfg")
 else:

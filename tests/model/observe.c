@@ -162,6 +162,20 @@ txd_status observe_memory(observed *o, size_t length, const size_t *real)
     return TXD_OK;
 }
 
+txd_status observe_source(observed *o, size_t length, const size_t *real)
+{
+    uint64_t key = txd_rng_key(1, "source");
+    size_t count = o->inputs.batch * length;
+
+    TXD_TRY(observe_memory(o, length, real));
+    TXD_TRY(txd_inputs_make(&o->source, o->arena, o->inputs.batch, length));
+    for (size_t i = 0; i < count; i++)
+        o->source.tokens[i] = (int32_t)(txd_rng_bits(key, i) % o->config.vocab);
+    memcpy(o->source.valid, o->inputs.memory_valid, count * sizeof(int32_t));
+    txd_inputs_count_positions(&o->source);
+    return TXD_OK;
+}
+
 txd_status observe_faults(observed *o, const char *cfg)
 {
     txd_setting *root;
@@ -180,15 +194,32 @@ txd_status observe_faults(observed *o, const char *cfg)
     return bind(o, backend);
 }
 
-txd_status observe_rebind(observed *o)
+static void forget_run(observed *o)
 {
     txd_run_destroy(o->run);
+    txd_encoder_destroy(o->encoder);
     o->run = NULL;
+    o->encoder = NULL;
+}
+
+txd_status observe_rebind(observed *o)
+{
+    forget_run(o);
     txd_model_destroy(o->model);
     o->model = NULL;
     return txd_model_create(&o->model, o->backend,
                             o->plan == NULL ? &o->config : txd_plan_config(o->plan),
                             o->params);
+}
+
+/* The memory of the pass. */
+static txd_status encode(observed *o, txd_run_options *options)
+{
+    TXD_TRY(
+        txd_encoder_create(&o->encoder, o->backend, &o->config, o->params, options));
+    if (o->backward)
+        options->encoder = txd_encoder_run(o->encoder);
+    return txd_encoder_pass(o->encoder, &o->inputs, &o->source, 0);
 }
 
 txd_status observe_pass(observed *o)
@@ -204,15 +235,16 @@ txd_status observe_pass(observed *o)
 
     o->sites = 0;
     memset(o->site, 0, OBSERVE_SITES * sizeof *o->site);
-    txd_run_destroy(o->run);
-    o->run = NULL;
+    forget_run(o);
+    if (o->source.batch > 0)
+        TXD_TRY(encode(o, &options));
     TXD_TRY(txd_run_create(&o->run, o->model, &options));
     return txd_run_pass(o->run, &o->inputs, 0);
 }
 
 void observe_finish(observed *o)
 {
-    txd_run_destroy(o->run);
+    forget_run(o);
     txd_model_destroy(o->model);
     txd_plan_destroy(o->plan);
     txd_params_destroy(o->params);

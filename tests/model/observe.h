@@ -20,6 +20,8 @@ typedef struct observed {
     txd_model *model;
     txd_run *run;
     txd_inputs inputs;
+    txd_encoder *encoder; /* of the last pass; NULL without a source */
+    txd_inputs source;    /* what the encoder reads; batch 0 = the memory is data */
     txd_tap tap;
     txd_tap *before;  /* a tap that comes before it; NULL = none */
     unsigned extra;   /* further bits to ask for at attention weights */
@@ -48,6 +50,8 @@ txd_status observe_random(observed *o, size_t batch, size_t length);
 /* A memory of normal numbers beside these tokens; the first `real[b]` of its rows are
  * no padding (NULL: all). */
 txd_status observe_memory(observed *o, size_t length, const size_t *real);
+/* Such a memory that the encoder makes: of tokens drawn at random. */
+txd_status observe_source(observed *o, size_t length, const size_t *real);
 /* Plants faults by cfg text: "faults = ( { name = ... } );" */
 txd_status observe_faults(observed *o, const char *cfg);
 /* Takes parameters that were changed. */

@@ -85,6 +85,16 @@ static const struct variant variants[] = {
     {"gpt2, cross, post, final norm",
      "preset = \"gpt2\"; cross = true; norm_placement = \"post\"; final_norm = true;",
      "", PLAIN, false},
+    {"gpt2, encoder", "preset = \"gpt2\"; cross = true; encoder_layers = 2;", "",
+     PAD_RIGHT, false},
+    {"llama, encoder, grouped heads",
+     "preset = \"llama\"; cross = true; encoder_layers = 1; n_kv_heads = 2; "
+     "residual_scale = 0.7; qkv_bias = true;",
+     "window = 2;", PAD_LEFT, false},
+    {"mini, encoder, post, tied",
+     "preset = \"mini\"; cross = true; encoder_layers = 2; tie_embeddings = true; "
+     "norm_placement = \"post\"; norm_bias = true;",
+     "", PLAIN, false},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -104,7 +114,9 @@ static void set_inputs(observed *o, const struct variant *v)
     txd_inputs_count_positions(&o->inputs);
     for (size_t t = 3; t < 7 && v->inputs == DOCUMENTS; t++)
         o->inputs.positions[t] -= 3;
-    if (o->config.cross)
+    if (o->config.encoder)
+        OK(observe_source(o, 4, real));
+    else if (o->config.cross)
         OK(observe_memory(o, 4, real));
 }
 
@@ -118,6 +130,8 @@ static void check_variant(const struct variant *v)
              v->mask);
     slopes_model(&o, cfg);
     set_inputs(&o, v);
+    if (o.config.encoder) /* twice as deep */
+        bound.step = SLOPE_STEP_BENT;
     for (size_t i = 0; i < txd_params_count(o.params); i++)
         slopes_check_parameter(&o, i, &bound);
     observe_finish(&o);
@@ -153,6 +167,8 @@ static void draw_cfg(char *cfg, size_t bytes, size_t draw)
     static const char *const pairings[] = {"half", "adjacent"};
     static const char *const fills[] = {"\"-inf\"", "-1.5"};
     static const char *const rows[] = {"zero", "uniform"};
+    static const char *const memories[] = {"", "cross = true;",
+                                           "cross = true; encoder_layers = 2;"};
     size_t groups = 1 + pick(draw, "groups", 3), head = 2 + 2 * pick(draw, "head", 3);
 
     snprintf(
@@ -162,7 +178,7 @@ static void draw_cfg(char *cfg, size_t bytes, size_t draw)
         "%zu; max_seq_len = 16; norm = \"%s\"; norm_placement = \"%s\"; "
         "positions = \"%s\"; activation = \"%s\"; qkv = \"%s\"; rope_pairing = "
         "\"%s\"; gated = %s; qkv_bias = %s; out_bias = %s; mlp_bias = %s; "
-        "norm_bias = %s; tie_embeddings = %s; final_norm = %s; cross = %s; "
+        "norm_bias = %s; tie_embeddings = %s; final_norm = %s; %s "
         "residual_scale = %s; }; mask : { causal = %s; window = %zu; fill = %s; "
         "masked_row = \"%s\"; evaluate_hidden = \"%s\"; };",
         3 + pick(draw, "vocab", 9), 4 + pick(draw, "d_model", 9),
@@ -173,8 +189,9 @@ static void draw_cfg(char *cfg, size_t bytes, size_t draw)
         layouts[pick(draw, "qkv", 2)], pairings[pick(draw, "pair", 2)],
         yes(draw, "gated"), yes(draw, "qkv_bias"), yes(draw, "out_bias"),
         yes(draw, "mlp_bias"), yes(draw, "norm_bias"), yes(draw, "tie"),
-        yes(draw, "final"), yes(draw, "cross"), pick(draw, "scale", 2) ? "0.8" : "1.0",
-        yes(draw, "causal"), pick(draw, "window", 4), fills[pick(draw, "fill", 2)],
+        yes(draw, "final"), memories[pick(draw, "cross", 3)],
+        pick(draw, "scale", 2) ? "0.8" : "1.0", yes(draw, "causal"),
+        pick(draw, "window", 4), fills[pick(draw, "fill", 2)],
         rows[pick(draw, "row", 2)], pick(draw, "hidden", 2) ? "always" : "never");
 }
 

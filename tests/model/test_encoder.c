@@ -23,6 +23,8 @@ static const char *const presets[][2] = {
 
 #define PRESETS (sizeof presets / sizeof *presets)
 
+static const txd_run_options one_thread = {.threads = 1};
+
 static void open_model(observed *o, const char *preset, const char *model,
                        const char *rest)
 {
@@ -71,7 +73,7 @@ START_TEST(what_it_makes_is_what_such_a_model_makes_of_its_own)
         OK(observe_pass(&alone));
         OK(observe_random(&both, 2, 5));
         OK(observe_memory(&both, 7, NULL));
-        OK(txd_encoder_create(&encoder, ref64, &both.config, both.params, 1));
+        OK(txd_encoder_create(&encoder, ref64, &both.config, both.params, &one_thread));
         OK(txd_encoder_pass(encoder, &both.inputs, &alone.inputs, 0));
         end = observe_site(&alone, alone.config.final_norm ? "final.norm"
                                                            : "layers.2.norm2.out");
@@ -103,7 +105,7 @@ START_TEST(it_sees_later_tokens_whatever_the_decoder_sees)
     OK(observe_memory(&o, 6, NULL));
     tokens = o.inputs;
     OK(txd_backend_find(&ref64, "ref64"));
-    OK(txd_encoder_create(&encoder, ref64, &o.config, o.params, 1));
+    OK(txd_encoder_create(&encoder, ref64, &o.config, o.params, &one_thread));
     OK(txd_encoder_pass(encoder, &o.inputs, &tokens, 0));
     memcpy(before, o.inputs.memory.data, sizeof before);
     tokens.tokens[5] = (tokens.tokens[5] + 1) % 17;
@@ -260,10 +262,69 @@ START_TEST(an_encoder_that_nothing_attends_to_is_refused)
 }
 END_TEST
 
+/* One pass with a backward half, the loss scale given. */
+static void run_back(observed *o, const char *scale)
+{
+    const size_t real[2] = {6, 7};
+    char rest[64];
+
+    snprintf(rest, sizeof rest, "precision : { loss_scale = %s; };", scale);
+    open_model(o, presets[1][0], BOTH, rest);
+    OK(observe_random(o, 2, 5));
+    OK(observe_source(o, 7, real));
+    o->backward = true;
+    OK(observe_pass(o));
+}
+
+START_TEST(gradients_go_on_into_it_with_the_loss_scale_divided_out)
+{
+    observed plain = {0}, scaled = {0};
+    size_t own = 0;
+    double squares = 0;
+
+    run_back(&plain, "1");
+    run_back(&scaled, "1024");
+    for (size_t i = 0; i < txd_params_count(plain.params); i++) {
+        const char *name = txd_params_at(plain.params, i)->name;
+        const struct observed_site *a, *b;
+        char site[96];
+
+        snprintf(site, sizeof site, "%s@grad", name);
+        a = observe_site(&plain, site);
+        b = observe_site(&scaled, site);
+        ck_assert_msg(a != NULL && b != NULL, "%s", site);
+        own += strncmp(site, "encoder.", 8) == 0;
+        ck_assert_msg(a->stats[TXD_STAT_RMS] > 0, "%s", site);
+        for (size_t e = 0; e < a->count; e++) {
+            ck_assert(a->values[e] == b->values[e]);
+            squares += a->values[e] * a->values[e];
+        }
+    }
+    ck_assert_uint_eq(own, 3 * 12);
+    ck_assert(txd_close(txd_run_gradient_norm(plain.run), sqrt(squares), 1e-13));
+    observe_finish(&plain);
+    observe_finish(&scaled);
+}
+END_TEST
+
+START_TEST(a_memory_that_its_last_pass_did_not_make_is_refused)
+{
+    observed o = {0};
+
+    run_back(&o, "1");
+    OK(observe_memory(&o, 6, NULL));
+    ck_assert_int_eq(txd_run_pass(o.run, &o.inputs, 1), TXD_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "2 x 7 rows"));
+    observe_finish(&o);
+}
+END_TEST
+
 TEST_MAIN(what_it_makes_is_what_such_a_model_makes_of_its_own,
           it_sees_later_tokens_whatever_the_decoder_sees,
           its_parameters_have_names_of_their_own,
           a_decoder_draws_the_same_parameters_with_an_encoder_and_without,
           rules_reach_the_encoder_by_its_names,
           a_configuration_copied_and_printed_has_the_same_encoder,
-          an_encoder_that_nothing_attends_to_is_refused)
+          an_encoder_that_nothing_attends_to_is_refused,
+          gradients_go_on_into_it_with_the_loss_scale_divided_out,
+          a_memory_that_its_last_pass_did_not_make_is_refused)
