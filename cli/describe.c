@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *txd_describe_axis(char letter)
+const char *txd_describe_axis(txd_point point, char letter)
 {
     static const struct {
         char letter;
@@ -31,6 +31,9 @@ const char *txd_describe_axis(char letter)
     };
     size_t i;
 
+    if (letter == 'k' && (point == TXD_POINT_INPUT_MEMORY ||
+                          txd_point_attention(point) == TXD_ATTENTION_CROSS))
+        return "row of the memory";
     for (i = 0; i < sizeof axes / sizeof *axes; i++)
         if (axes[i].letter == letter)
             return axes[i].meaning;

@@ -16,7 +16,7 @@ char *txd_describe_fault(char *text, size_t bytes, const txd_fault *fault);
 /* "layers, heads": the selectors that a fault takes; "none". Returns `text`. */
 char *txd_describe_selectors(char *text, size_t bytes, const txd_fault *fault);
 
-/* "batch": what a letter of a point's axes stands for. */
-const char *txd_describe_axis(char letter);
+/* "batch row": what a letter of a point's axes stands for. */
+const char *txd_describe_axis(txd_point point, char letter);
 
 #endif

@@ -163,7 +163,7 @@ static bool explain_point(txd_text *out, const char *name)
     txd_text_add(out, "\nAxes:\n");
     for (i = 0; info->axes[i]; i++)
         txd_text_addf(out, "  %c  %s\n", info->axes[i],
-                      txd_describe_axis(info->axes[i]));
+                      txd_describe_axis((txd_point)point, info->axes[i]));
     txd_text_add(out, "\nRecorded by:\n");
     txd_text_addf(out, "  record = ( { probe = \"full\"; points = \"%s%s\"; } );\n",
                   txd_point_per_layer((txd_point)point) ? "layers.*." : "", bare);

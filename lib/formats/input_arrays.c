@@ -143,6 +143,18 @@ static txd_status read_valid(struct txd_memory_source *source,
     return TXD_OK;
 }
 
+/* By what it is, or else by what it is called: a file may have lost its beginning. */
+static bool is_archive(const char *path, const txd_mapped *mapped)
+{
+    static const char ending[] = ".npz";
+    size_t length = strlen(path), tail = sizeof ending - 1;
+
+    if (mapped->count >= 2 && memcmp(mapped->bytes, "PK", 2) == 0)
+        return true;
+    return length >= tail && strcmp(path + length - tail, ending) == 0 &&
+           (mapped->count == 0 || mapped->bytes[0] != 0x93);
+}
+
 txd_status txd_memory_from_file(struct txd_memory_source *source, const char *path,
                                 bool counted)
 {
@@ -152,7 +164,7 @@ txd_status txd_memory_from_file(struct txd_memory_source *source, const char *pa
     size_t i;
 
     TXD_TRY(txd_file_map(&mapped, path));
-    arrays.archive = mapped.count >= 2 && memcmp(mapped.bytes, "PK", 2) == 0;
+    arrays.archive = is_archive(path, &mapped);
     status = arrays.archive
                  ? txd_npz_parse(&arrays.trace, path, mapped.bytes, mapped.count)
                  : txd_npy_parse(&arrays.trace, path, mapped.bytes, mapped.count);

@@ -108,8 +108,13 @@ static txd_status read_counts(struct txd_memory_source *source, const txd_settin
     for (const txd_setting *s = list->child; s; s = s->next, row++) {
         if (s->kind != TXD_SETTING_INT || s->integer < 0 ||
             (uint64_t)s->integer > source->length) {
-            snprintf(text, sizeof text, "expected from 0 to %zu rows of the memory",
-                     source->length);
+            size_t used = (size_t)snprintf(text, sizeof text,
+                                           "expected from 0 to %zu rows of the memory",
+                                           source->length);
+
+            if (s->kind == TXD_SETTING_INT)
+                snprintf(text + used, sizeof text - used, ", found %lld",
+                         (long long)s->integer);
             return fail_at(s, text);
         }
         for (size_t i = (size_t)s->integer; i < source->length; i++)
