@@ -57,6 +57,10 @@ typedef struct txd_room {
     struct txd_room *next;
 } txd_room;
 
+/* Values that may have begun and not ended, by their point: an attention tile brings
+ * several in turn. The last is a parameter's. */
+#define TXD_PROBE_OPEN (TXD_POINT_COUNT + 1)
+
 /* A probe that is set up; the first member of its state. Series and tables made in a
  * frame are written at the end of each step, and all that it owns is freed with it. */
 typedef struct txd_probe_frame {
@@ -67,7 +71,7 @@ typedef struct txd_probe_frame {
     txd_tap tap;
     txd_probe_sites sites[TXD_SITE_KINDS]; /* that the uses select, by their kind */
     size_t number;                         /* of its probe->number.key */
-    bool is_open;                          /* a value has begun and not ended */
+    bool is_open[TXD_PROBE_OPEN];          /* a value has begun and not ended */
     txd_room *rooms;
     struct txd_series *series;
     struct txd_table *tables;

@@ -26,9 +26,9 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     txd_probe_frame *frame = self;
     const txd_probe *probe = frame->probe;
 
-    if (!frame->is_open && probe->begin)
+    if (!frame->is_open[block->site->point] && probe->begin)
         TXD_TRY(probe->begin(self, block));
-    frame->is_open = !block->last;
+    frame->is_open[block->site->point] = !block->last;
     if (probe->merge)
         TXD_TRY(probe->merge(self, block, slot));
     return block->last && probe->end ? probe->end(self, block) : TXD_OK;

@@ -35,8 +35,8 @@ typedef struct group {
 typedef struct grad_norm {
     txd_probe_frame frame;
     txd_series series;
-    sums sum;      /* of the blocks of one site so far */
-    group *groups; /* one per layer, then the model */
+    sums sum[TXD_PROBE_OPEN]; /* of the blocks of one site so far */
+    group *groups;            /* one per layer, then the model */
     size_t group_count;
     size_t *row_of; /* of a group in the series, or SIZE_MAX */
     const char **names;
@@ -159,10 +159,12 @@ static double norm_of(const sums *sum)
     return SMALL * sqrt(sum->small);
 }
 
-/* The token of the row that begins at `at` is a real one; of parameters every row. */
-static bool is_judged(const txd_block *block, const size_t *at)
+/* Elements of a row have tokens of their own, not one that they share. */
+static bool is_judged_by_element(const txd_site *site)
 {
-    return txd_site_is_parameter(block->site->kind) || txd_block_judges(block, at);
+    return !txd_site_is_parameter(site->kind) &&
+           (site->point == TXD_POINT_LOSS_TOKEN ||
+            txd_point_get(site->point)->place == TXD_PLACE_TILE);
 }
 
 static void add_row(sums *to, const txd_block *block, size_t row, size_t *at)
@@ -170,15 +172,14 @@ static void add_row(sums *to, const txd_block *block, size_t row, size_t *at)
     const txd_tensor *value = &block->value;
     int last = value->rank - 1;
     size_t width = value->dims[last];
-    bool is_tile = !txd_site_is_parameter(block->site->kind) &&
-                   txd_point_get(block->site->point)->place == TXD_PLACE_TILE;
+    bool by_element = is_judged_by_element(block->site);
 
     at[last] = block->start[last];
-    if (!is_tile && last > 0 && !is_judged(block, at))
+    if (!by_element && !txd_block_judges(block, at))
         return;
     for (size_t i = 0; i < width; i++) {
         at[last] = block->start[last] + i;
-        if ((is_tile || last == 0) && !is_judged(block, at))
+        if (by_element && !txd_block_judges(block, at))
             continue;
         add(to, txd_tensor_get(value, row * width + i));
     }
@@ -220,20 +221,19 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     grad_norm *state = self;
 
-    (void)block;
     if (slot)
-        join(&state->sum, slot);
+        join(&state->sum[block->site->point], slot);
     return TXD_OK;
 }
 
 /* Where uses select other parameters in other steps, a step may lack some. */
-static void end_group(grad_norm *state, size_t g, int step)
+static void end_group(grad_norm *state, size_t g, int step, const sums *sum)
 {
     group *at = &state->groups[g];
 
     if (at->step != step)
         *at = (group){.of = at->of, .step = step};
-    join(&at->sum, &state->sum);
+    join(&at->sum, sum);
     if (++at->seen == at->of && state->row_of[g] != SIZE_MAX)
         fill_row(txd_series_group(&state->series, state->row_of[g]), &at->sum, 1);
 }
@@ -243,14 +243,15 @@ static txd_status end(void *self, const txd_block *block)
     grad_norm *state = self;
     bool is_parameter = txd_site_is_parameter(block->site->kind);
     size_t last = state->group_count - 1;
+    sums *sum = &state->sum[block->site->point];
 
-    fill_row(txd_series_row(&state->series, block->site), &state->sum,
+    fill_row(txd_series_row(&state->series, block->site), sum,
              is_parameter ? 1 : block->pass->loss_scale);
     if (is_parameter && group_of(state, block->site) != last)
-        end_group(state, group_of(state, block->site), block->site->step);
+        end_group(state, group_of(state, block->site), block->site->step, sum);
     if (is_parameter)
-        end_group(state, last, block->site->step);
-    state->sum = (sums){.count = 0};
+        end_group(state, last, block->site->step, sum);
+    *sum = (sums){.count = 0};
     return TXD_OK;
 }
 

@@ -16,7 +16,7 @@ typedef struct meeting {
 typedef struct nonfinite {
     txd_probe_frame frame;
     txd_table table;
-    meeting first; /* of the site at hand */
+    meeting first[TXD_PROBE_OPEN];
     txd_point needs[TXD_POINT_COUNT][TXD_OPERAND_NEEDS];
 } nonfinite;
 
@@ -153,19 +153,18 @@ static txd_status begin(void *self, const txd_block *block)
 {
     nonfinite *state = self;
 
-    (void)block;
-    state->first = (meeting){0, (double)NAN, (double)NAN};
+    state->first[block->site->point] = (meeting){0, (double)NAN, (double)NAN};
     return TXD_OK;
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     nonfinite *state = self;
+    meeting *first = &state->first[block->site->point];
     const meeting *found = slot;
 
-    (void)block;
-    if (found && found->is_set != 0 && state->first.is_set == 0)
-        state->first = *found;
+    if (found && found->is_set != 0 && first->is_set == 0)
+        *first = *found;
     return TXD_OK;
 }
 
@@ -186,8 +185,8 @@ static txd_status end(void *self, const txd_block *block)
     cells[VALUE].real = stats[TXD_STAT_FIRST_VALUE];
     cells[COUNT].integer = (int64_t)stats[TXD_STAT_NONFINITE];
     cells[ELEMENTS].integer = (int64_t)stats[TXD_STAT_COUNT];
-    cells[FORWARD].real = state->first.forward;
-    cells[INCOMING].real = state->first.incoming;
+    cells[FORWARD].real = state->first[block->site->point].forward;
+    cells[INCOMING].real = state->first[block->site->point].incoming;
     if (stats[TXD_STAT_FIRST] >= 0)
         locate(cells, block, (size_t)stats[TXD_STAT_FIRST]);
     return txd_table_add(&state->table, cells);

@@ -45,7 +45,8 @@ txd_status txd_operand_read(txd_operand_part *out, const txd_operand *operand,
                             const txd_block *block, const size_t *at);
 
 /* True if the element `at` (coordinates in the whole value) of a value or its gradient
- * is judged: no padded token, no cell that the claimed mask hides. */
+ * is judged: no padded token, no cell that the claimed mask hides, no loss of a token
+ * that predicts nothing. */
 bool txd_block_judges(const txd_block *block, const size_t *at);
 
 /* The first element of a block's own value that is NaN or infinite, of those that

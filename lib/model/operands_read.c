@@ -223,6 +223,13 @@ static bool is_seen(const txd_block *block, const size_t *at)
     return txd_mask_hides(&mask, at[2], at[3]) == TXD_SEEN;
 }
 
+/* The last token, and one before padding, predict nothing: they have no loss. */
+static bool has_target(const txd_inputs *inputs, const size_t *at)
+{
+    return at[1] + 1 < inputs->length &&
+           inputs->valid[at[0] * inputs->length + at[1] + 1];
+}
+
 bool txd_block_judges(const txd_block *block, const size_t *at)
 {
     const txd_inputs *inputs = block->pass->inputs;
@@ -236,6 +243,8 @@ bool txd_block_judges(const txd_block *block, const size_t *at)
             ? !inputs->memory_valid[at[0] * inputs->memory_length + at[token - axes]]
             : !inputs->valid[at[0] * inputs->length + at[token - axes]])
         return false;
+    if (block->site->point == TXD_POINT_LOSS_TOKEN)
+        return has_target(inputs, at);
     return !is_tile(block->site->point) || is_seen(block, at);
 }
 

@@ -50,6 +50,11 @@ input : { random : { batch = 1; length = 9; };
 record : ( { probe = "full"; points = "*"; }, { probe = "rows"; },
   { probe = "pooled"; } );
 """)
+write("gradients.cfg", """model : { preset = "gpt2"; vocab = 300; d_model = 96;
+  n_heads = 6; n_layers = 4; d_ff = 384; max_seq_len = 400; };
+input : { random : { batch = 3; length = 300; }; steps = 2; };
+record : ( { probe = "full"; points = "*@grad"; }, { probe = "grad_norm"; } );
+""")
 if STORIES:
     write("stories.cfg", f"""model : {{ from = "{STORIES}"; }};
 input : {{ file = "{STORIES}/golden/prompt_ids.npy"; }};
@@ -80,7 +85,7 @@ def within(name, estimate, truth):
 
 
 cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg", "everything.cfg", "odd.cfg",
-         "cross.cfg", "back.cfg", "memory.cfg"]
+         "cross.cfg", "back.cfg", "memory.cfg", "gradients.cfg"]
 if STORIES:
     cases.append("stories.cfg")
 else:

@@ -113,26 +113,40 @@ static bool has_rows(const txd_site *site)
     return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_ATTN_WEIGHTS;
 }
 
-static void offer_tiles(const fake_pass *fake, txd_tap *tap, txd_block *block,
-                        size_t stop, unsigned asked)
+/* A value to be offered: what all of its blocks have in common. */
+typedef struct stop_feed {
+    char name[96];
+    txd_site site;
+    txd_block block;
+    size_t stop;
+    unsigned asked;
+} stop_feed;
+
+/* Attention comes tile by tile, and of a tile its values, or their gradients, one after
+ * the other: no value ends before the next begins. */
+static void offer_tiles(const fake_pass *fake, txd_tap *tap, stop_feed *feeds,
+                        size_t count)
 {
     size_t n = fake->inputs.length, heads = fake->config.n_heads;
-    int layer = block->site->layer;
+    size_t tiles = (n + fake->tile_rows - 1) / fake->tile_rows;
 
-    for (size_t i = 0; i < fake->inputs.batch * heads; i++) {
-        for (size_t q = 0; q < n; q += fake->tile_rows) {
-            size_t rows = n - q < fake->tile_rows ? n - q : fake->tile_rows;
-            const size_t start[4] = {i / heads, i % heads, q, 0};
-            const size_t dims[4] = {1, 1, rows, fake->skip_hidden ? q + rows : n};
+    for (size_t i = 0; i < fake->inputs.batch * heads * tiles * count; i++) {
+        stop_feed *feed = &feeds[i % count];
+        size_t tile = i / count % tiles, head = i / count / tiles;
+        size_t q = tile * fake->tile_rows;
+        size_t rows = n - q < fake->tile_rows ? n - q : fake->tile_rows;
+        const size_t start[4] = {head / heads, head % heads, q, 0};
+        const size_t dims[4] = {1, 1, rows, fake->skip_hidden ? q + rows : n};
 
-            memcpy(block->start, start, sizeof start);
-            block->value = txd_tensor_make(fake->dtype, NULL, 4, dims);
-            block->rows = has_rows(block->site)
-                              ? fake->rows[layer] + (i * n + q) * TXD_ROW_COUNT
-                              : NULL;
-            block->last = i + 1 == fake->inputs.batch * heads && q + rows == n;
-            offer_part(fake, tap, block, stop, asked);
-        }
+        if (!feed->asked)
+            continue;
+        memcpy(feed->block.start, start, sizeof start);
+        feed->block.value = txd_tensor_make(fake->dtype, NULL, 4, dims);
+        if (has_rows(&feed->site))
+            feed->block.rows =
+                fake->rows[feed->site.layer] + (head * n + q) * TXD_ROW_COUNT;
+        feed->block.last = i / count + 1 == fake->inputs.batch * heads * tiles;
+        offer_part(fake, tap, &feed->block, feed->stop, feed->asked);
     }
 }
 
@@ -155,91 +169,106 @@ static void offer_row_tiles(const fake_pass *fake, txd_tap *tap, txd_block *bloc
     }
 }
 
-static void feed_stop(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
-                      txd_site_kind kind, size_t stop)
+static void begin_stop(stop_feed *feed, const fake_pass *fake, txd_tap *tap,
+                       const txd_pass *pass, txd_site_kind kind)
 {
-    char name[96];
     bool is_gradient = txd_site_is_gradient(kind);
-    txd_site site = {.kind = kind,
-                     .step = pass->step,
-                     .point = fake->order[stop].point,
-                     .layer = fake->order[stop].layer,
-                     .index = is_gradient ? fake->stops - 1 - stop : stop,
-                     .name = name};
-    txd_block block = {.site = &site, .pass = pass};
-    txd_place place = txd_point_get(site.point)->place;
+    txd_site *site = &feed->site;
+    txd_block *block = &feed->block;
     const txd_extent extent = txd_inputs_extent(&fake->inputs);
-    unsigned asked;
+    bool is_input;
     int rank;
 
-    if (is_gradient && place == TXD_PLACE_INPUT)
-        return;
-    txd_point_name(name, sizeof name, site.point, site.layer);
+    *site = (txd_site){.kind = kind,
+                       .step = pass->step,
+                       .point = fake->order[feed->stop].point,
+                       .layer = fake->order[feed->stop].layer,
+                       .index = is_gradient ? fake->stops - 1 - feed->stop : feed->stop,
+                       .name = feed->name};
+    is_input = txd_point_get(site->point)->place == TXD_PLACE_INPUT;
+    txd_point_name(feed->name, sizeof feed->name, site->point, site->layer);
     if (is_gradient)
-        strcat(name, TXD_GRADIENT_SUFFIX);
-    asked = tap->ask(tap->self, &site);
-    if (!asked)
-        return;
-    rank = txd_point_dims(block.dims, &fake->config, site.point, &extent);
-    block.value = txd_tensor_make(place == TXD_PLACE_INPUT ? TXD_I32 : fake->dtype,
-                                  NULL, rank, block.dims);
-    block.last = true;
-    if (has_rows(&site))
-        block.rows = fake->rows[site.layer];
-    if (place == TXD_PLACE_TILE && !fake->whole)
-        offer_tiles(fake, tap, &block, stop, asked);
-    else if (place == TXD_PLACE_ROWS)
-        offer_row_tiles(fake, tap, &block, stop, asked);
-    else
-        offer_part(fake, tap, &block, stop, asked);
+        strcat(feed->name, TXD_GRADIENT_SUFFIX);
+    *block = (txd_block){.site = site, .pass = pass, .last = true};
+    rank = txd_point_dims(block->dims, &fake->config, site->point, &extent);
+    block->value =
+        txd_tensor_make(is_input ? TXD_I32 : fake->dtype, NULL, rank, block->dims);
+    if (has_rows(site))
+        block->rows = fake->rows[site->layer];
+    feed->asked = is_gradient && is_input ? 0 : tap->ask(tap->self, site);
 }
 
-static void feed_params(const fake_pass *fake, txd_tap *tap, const txd_pass *pass)
+static bool is_tile(const fake_pass *fake, size_t stop)
 {
-    for (size_t i = 0; i < txd_params_count(fake->params); i++) {
-        const txd_param *param = txd_params_at(fake->params, i);
-        txd_site site = {.kind = TXD_SITE_PARAMETER,
-                         .layer = param->layer,
-                         .index = i,
-                         .name = param->name};
-        txd_block block = {.site = &site, .pass = pass, .last = true};
-
-        block.value = param->value;
-        memcpy(block.dims, param->value.dims, sizeof block.dims);
-        block.stats = fake->param_stats[i];
-        if (tap->ask(tap->self, &site))
-            offer(tap, &block);
-    }
+    return stop < fake->stops &&
+           txd_point_get(fake->order[stop].point)->place == TXD_PLACE_TILE;
 }
 
-static void feed_param_gradient(const fake_pass *fake, txd_tap *tap,
-                                const txd_pass *pass, size_t i)
+/* The value, or its gradient, `at` in the order of its kind; a layer's tiles at once.
+ * Returns how many. */
+static size_t feed_stops(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
+                         txd_site_kind kind, size_t at)
+{
+    stop_feed feeds[3], *feed = feeds;
+    size_t count = 0;
+
+    do {
+        size_t i = at + count;
+
+        feeds[count].stop = kind == TXD_SITE_GRADIENT ? fake->stops - 1 - i : i;
+        if (count > 0 && !is_tile(fake, feeds[count].stop))
+            break;
+        begin_stop(&feeds[count], fake, tap, pass, kind);
+    } while (is_tile(fake, feeds[count].stop) && !fake->whole && ++count < 3);
+    if (count > 0) {
+        offer_tiles(fake, tap, feeds, count);
+        return count;
+    }
+    if (feed->asked && txd_point_get(feed->site.point)->place == TXD_PLACE_ROWS)
+        offer_row_tiles(fake, tap, &feed->block, feed->stop, feed->asked);
+    else if (feed->asked)
+        offer_part(fake, tap, &feed->block, feed->stop, feed->asked);
+    return 1;
+}
+
+static void feed_param(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
+                       txd_site_kind kind, size_t i)
 {
     const txd_param *param = txd_params_at(fake->params, i);
+    bool is_gradient = kind == TXD_SITE_PARAMETER_GRADIENT;
     char name[96];
-    txd_site site = {.kind = TXD_SITE_PARAMETER_GRADIENT,
-                     .step = pass->step,
+    txd_site site = {.kind = kind,
+                     .step = is_gradient ? pass->step : 0,
                      .point = TXD_POINT_COUNT,
                      .layer = param->layer,
                      .index = i,
                      .name = name};
-    txd_block block = {.site = &site, .pass = pass, .last = true};
+    txd_block block = {
+        .site = &site, .pass = pass, .value = param->value, .last = true};
 
-    snprintf(name, sizeof name, "%s" TXD_GRADIENT_SUFFIX, param->name);
-    block.value = txd_tensor_make(TXD_F64, fake->param_gradients[i], param->value.rank,
-                                  param->value.dims);
+    snprintf(name, sizeof name, "%s%s", param->name,
+             is_gradient ? TXD_GRADIENT_SUFFIX : "");
+    if (is_gradient)
+        block.value = txd_tensor_make(TXD_F64, fake->param_gradients[i],
+                                      param->value.rank, param->value.dims);
     memcpy(block.dims, param->value.dims, sizeof block.dims);
     block.stats = fake->param_stats[i];
     if (tap->ask(tap->self, &site))
         offer(tap, &block);
 }
 
+static void feed_params(const fake_pass *fake, txd_tap *tap, const txd_pass *pass,
+                        txd_site_kind kind)
+{
+    for (size_t i = 0; i < txd_params_count(fake->params); i++)
+        feed_param(fake, tap, pass, kind, i);
+}
+
 static void feed_gradients(const fake_pass *fake, txd_tap *tap, const txd_pass *pass)
 {
-    for (size_t i = fake->stops; i-- > 0;)
-        feed_stop(fake, tap, pass, TXD_SITE_GRADIENT, i);
-    for (size_t i = 0; i < txd_params_count(fake->params); i++)
-        feed_param_gradient(fake, tap, pass, i);
+    for (size_t i = 0; i < fake->stops;)
+        i += feed_stops(fake, tap, pass, TXD_SITE_GRADIENT, i);
+    feed_params(fake, tap, pass, TXD_SITE_PARAMETER_GRADIENT);
 }
 
 void fake_feed(const fake_pass *fake, txd_tap *const *taps, size_t count, int step)
@@ -252,9 +281,9 @@ void fake_feed(const fake_pass *fake, txd_tap *const *taps, size_t count, int st
 
     for (size_t t = 0; t < count; t++) {
         if (step == 0)
-            feed_params(fake, taps[t], &pass);
-        for (size_t i = 0; i < fake->stops; i++)
-            feed_stop(fake, taps[t], &pass, TXD_SITE_VALUE, i);
+            feed_params(fake, taps[t], &pass, TXD_SITE_PARAMETER);
+        for (size_t i = 0; i < fake->stops;)
+            i += feed_stops(fake, taps[t], &pass, TXD_SITE_VALUE, i);
         if (taps[t]->gradients)
             feed_gradients(fake, taps[t], &pass);
         if (taps[t]->step_end)

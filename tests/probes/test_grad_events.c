@@ -71,9 +71,10 @@ START_TEST(an_event_of_a_gradient_names_what_met_there)
     poison(&fake, TXD_POINT_MLP_UP, 1, 2 * 7 + 5);
     poison(&fake, TXD_POINT_MLP_ACT, 0, 7 + 2);
     poison(&fake, TXD_POINT_ATTN_SCORES, 0, element);
+    poison(&fake, TXD_POINT_ATTN_WEIGHTS, 0, 0);
     trace = fake_one_step(&fake, test_file("e.h5"), record);
     /* In order of execution: layer 1 first. mlp.up is read by the activation alone. */
-    ck_assert_str_eq(fake_strings(trace, "events/nonfinite/site", 3)[0],
+    ck_assert_str_eq(fake_strings(trace, "events/nonfinite/site", 4)[0],
                      "layers.1.mlp.up@grad");
     fake_same(cell(trace, "forward", 0),
               fake_value(&fake, TXD_POINT_MLP_UP, 1)[2 * 7 + 5], "forward", 0);
@@ -83,11 +84,13 @@ START_TEST(an_event_of_a_gradient_names_what_met_there)
     incoming = fake_gradient(&fake, TXD_POINT_MLP_OUT, 0) + 6;
     fake_same(cell(trace, "incoming", 1), largest(incoming, 6), "incoming", 1);
     fake_same(cell(trace, "forward", 2),
-              fake_value(&fake, TXD_POINT_ATTN_SCORES, 0)[element], "forward", 2);
-    fake_same(cell(trace, "incoming", 2),
-              fake_gradient(&fake, TXD_POINT_ATTN_MASKED, 0)[element], "incoming", 2);
-    ck_assert(cell(trace, "head", 2) == 2 && cell(trace, "row", 2) == 3 &&
-              cell(trace, "column", 2) == 1);
+              fake_value(&fake, TXD_POINT_ATTN_WEIGHTS, 0)[0], "forward", 2);
+    fake_same(cell(trace, "forward", 3),
+              fake_value(&fake, TXD_POINT_ATTN_SCORES, 0)[element], "forward", 3);
+    fake_same(cell(trace, "incoming", 3),
+              fake_gradient(&fake, TXD_POINT_ATTN_MASKED, 0)[element], "incoming", 3);
+    ck_assert(cell(trace, "head", 3) == 2 && cell(trace, "row", 3) == 3 &&
+              cell(trace, "column", 3) == 1);
     txd_trace_destroy(trace);
     fake_free(&fake);
 }

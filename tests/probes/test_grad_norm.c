@@ -62,7 +62,7 @@ static void same_row(const double *row, const double *expected, double scale,
     }
 }
 
-START_TEST(grad_norm_leaves_out_padding_hidden_cells_and_the_loss_scale)
+START_TEST(grad_norm_leaves_out_what_is_not_judged_and_the_loss_scale)
 {
     const char *const *names;
     size_t dims[TXD_MAX_RANK], n = 5, cells;
@@ -103,6 +103,13 @@ START_TEST(grad_norm_leaves_out_padding_hidden_cells_and_the_loss_scale)
                left_out);
     same_row(values + FIELDS * row_of(names, dims[1], "layers.0.attn.masked@grad"),
              expected, 1024, "attn.masked");
+    for (size_t i = 0; i < 2 * n; i++)
+        left_out[i] = i % n == n - 1 || !fake.inputs.valid[i + 1];
+    expect_row(expected, fake_gradient(&fake, TXD_POINT_LOSS_TOKEN, -1), 2 * n,
+               left_out);
+    ck_assert(expected[COUNT] == 6);
+    same_row(values + FIELDS * row_of(names, dims[1], "loss.token@grad"), expected,
+             1024, "loss.token");
     free(values);
     txd_trace_destroy(trace);
     fake_free(&fake);
@@ -186,6 +193,6 @@ START_TEST(a_layer_of_which_some_parameters_are_left_out_has_no_sum)
 }
 END_TEST
 
-TEST_MAIN(grad_norm_leaves_out_padding_hidden_cells_and_the_loss_scale,
+TEST_MAIN(grad_norm_leaves_out_what_is_not_judged_and_the_loss_scale,
           grad_norm_sums_parameters_by_layer_and_in_all,
           a_layer_of_which_some_parameters_are_left_out_has_no_sum)
