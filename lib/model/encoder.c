@@ -10,6 +10,7 @@ struct txd_encoder {
     txd_model *model;
     txd_run *run;
     txd_run_options options;
+    txd_inputs tokens; /* of the last pass */
 };
 
 txd_status txd_encoder_create(txd_encoder **out, const txd_backend *backend,
@@ -55,7 +56,8 @@ txd_status txd_encoder_pass(txd_encoder *encoder, txd_inputs *inputs,
 {
     txd_tensor made;
 
-    TXD_TRY(txd_run_pass(encoder->run, tokens, step));
+    encoder->tokens = *tokens;
+    TXD_TRY(txd_run_pass(encoder->run, &encoder->tokens, step));
     made = txd_run_output(encoder->run);
     txd_convert(inputs->memory.data, inputs->memory.dtype, made.data, made.dtype,
                 txd_tensor_count(&made));

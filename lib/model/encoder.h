@@ -28,7 +28,7 @@ void txd_encoder_destroy(txd_encoder *encoder); /* NULL is allowed */
 txd_run *txd_encoder_run(const txd_encoder *encoder);
 
 /* Runs over `tokens` and puts what it makes into the memory of `inputs`, which has room
- * for it. */
+ * for it. The arrays of `tokens` must last until the way back, if there is one. */
 txd_status txd_encoder_pass(txd_encoder *encoder, txd_inputs *inputs,
                             const txd_inputs *tokens, int step);
 
