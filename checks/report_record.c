@@ -71,8 +71,8 @@ static txd_status record_laws(txd_recording *recording, txd_arena *arena,
         {"allowed", TXD_F64, c.allowed, NULL},
         {"note", TXD_U8, NULL, c.note},
     };
-    return txd_recording_append(recording, "checks/laws", columns,
-                                sizeof columns / sizeof *columns, count);
+    return txd_recording_table(recording, "checks/laws", columns,
+                               sizeof columns / sizeof *columns, count);
 }
 
 static txd_status make_findings(finding_columns *c, txd_arena *arena, size_t rows)
@@ -111,8 +111,8 @@ static void set_finding(finding_columns *c, size_t row, const char *law,
     c->allowed[row] = finding->allowed;
 }
 
-static txd_status append_findings(txd_recording *recording, const finding_columns *c,
-                                  size_t rows)
+static txd_status write_findings(txd_recording *recording, const finding_columns *c,
+                                 size_t rows)
 {
     const txd_column columns[] = {
         {"law", TXD_U8, NULL, c->law},
@@ -129,8 +129,8 @@ static txd_status append_findings(txd_recording *recording, const finding_column
         {"message", TXD_U8, NULL, c->message},
     };
 
-    return txd_recording_append(recording, "checks/findings", columns,
-                                sizeof columns / sizeof *columns, rows);
+    return txd_recording_table(recording, "checks/findings", columns,
+                               sizeof columns / sizeof *columns, rows);
 }
 
 static txd_status record_findings(txd_recording *recording, txd_arena *arena,
@@ -145,7 +145,7 @@ static txd_status record_findings(txd_recording *recording, txd_arena *arena,
     for (size_t i = 0; i < count; i++)
         for (size_t f = 0; f < results[i].finding_count; f++)
             set_finding(&c, row++, results[i].check, &results[i].findings[f]);
-    return append_findings(recording, &c, rows);
+    return write_findings(recording, &c, rows);
 }
 
 txd_status txd_report_record(txd_recording *recording, const txd_result *results,

@@ -8,7 +8,11 @@
 #include "probes/recorder.h"
 
 #define STEP_COLUMNS 6
-#define LAW_COLUMNS 8
+
+/* What every run adds at its end: /checks/laws, a row per law, and /checks/findings.
+ * How many there will be, nobody knows; in a healthy model there are few. */
+#define CHECK_COLUMNS (8 + 12)
+#define CHECK_ROWS 32
 
 typedef struct listing {
     txd_text *out;
@@ -83,25 +87,23 @@ static txd_status add_inputs(listing *list, const txd_probe_context *context)
     return TXD_OK;
 }
 
-/* /steps of the recorder, and /checks/laws, which every run adds at its end. */
-static txd_status add_tables(listing *list, const txd_probe_context *context)
+static txd_status add_columns(listing *list, const txd_dataset_spec *spec, int columns)
 {
-    const struct {
-        int columns;
-        bool per_step;
-    } tables[] = {{STEP_COLUMNS + context->claimed->cross, true}, {LAW_COLUMNS, false}};
-
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        txd_dataset_spec spec =
-            txd_recording_column(tables[i].per_step ? context->steps : 1);
-
-        for (int column = 0; column < tables[i].columns; column++) {
-            txd_recording_memory_add(&list->memory, &spec);
-            TXD_TRY(
-                txd_size_add(&list->total, list->total, txd_recording_estimate(&spec)));
-        }
+    for (int column = 0; column < columns; column++) {
+        txd_recording_memory_add(&list->memory, spec);
+        TXD_TRY(txd_size_add(&list->total, list->total, txd_recording_estimate(spec)));
     }
     return TXD_OK;
+}
+
+/* /steps of the recorder, and /checks. */
+static txd_status add_tables(listing *list, const txd_probe_context *context)
+{
+    const txd_dataset_spec steps = txd_recording_column(context->steps);
+    const txd_dataset_spec checks = txd_recording_complete_column(CHECK_ROWS);
+
+    TXD_TRY(add_columns(list, &steps, STEP_COLUMNS + context->claimed->cross));
+    return add_columns(list, &checks, CHECK_COLUMNS);
 }
 
 static txd_status add_all(listing *list, txd_arena *arena,

@@ -56,6 +56,9 @@ txd_status txd_h5_writer_write(txd_h5_writer *writer, size_t dataset, size_t ste
 txd_status txd_h5_writer_append(txd_h5_writer *writer, const char *path,
                                 const txd_column *columns, size_t column_count,
                                 size_t rows);
+txd_status txd_h5_writer_table(txd_h5_writer *writer, const char *path,
+                               const txd_column *columns, size_t column_count,
+                               size_t rows);
 txd_status txd_h5_writer_strings(txd_h5_writer *writer, const char *path,
                                  const char *const *strings, size_t count);
 txd_status txd_h5_writer_flush(txd_h5_writer *writer);

@@ -64,6 +64,18 @@ txd_dataset_spec txd_recording_column(size_t rows)
                               .steps = 1};
 }
 
+txd_dataset_spec txd_recording_complete_column(size_t rows)
+{
+    return (txd_dataset_spec){.path = "table/column",
+                              .axes = "n",
+                              .point = "",
+                              .unit = "",
+                              .dtype = TXD_F64,
+                              .rank = 1,
+                              .dims = {rows},
+                              .steps = 1};
+}
+
 size_t txd_recording_memory_total(const txd_recording_memory *memory)
 {
     size_t large =

@@ -12,14 +12,25 @@
 /* Rows of a chunk: 1000 chunks, which the crash recipe covers, are half a million. */
 #define CHUNK_ROWS 512
 
-static txd_status describe(const txd_h5_writer *writer, hid_t id, const char *dtype,
-                           double fill)
+static double fill_of(const txd_column *column)
 {
+    bool real = column->dtype == TXD_F64 || column->dtype == TXD_F32;
+
+    if (column->strings)
+        return 0.0;
+    return real ? (double)NAN : -1.0;
+}
+
+static txd_status describe(const txd_h5_writer *writer, hid_t id,
+                           const txd_column *column)
+{
+    const char *dtype = column->strings ? "utf8" : txd_dtype_name(column->dtype);
+
     TXD_TRY(txd_h5_put_text(writer, id, "axes", "n"));
     TXD_TRY(txd_h5_put_text(writer, id, "point", ""));
     TXD_TRY(txd_h5_put_text(writer, id, "dtype", dtype));
     TXD_TRY(txd_h5_put_text(writer, id, "unit", ""));
-    return txd_h5_put_real(writer, id, "fill", fill);
+    return txd_h5_put_real(writer, id, "fill", fill_of(column));
 }
 
 static txd_status make_column_dataset(const txd_h5_writer *writer, hid_t *out,
@@ -30,8 +41,7 @@ static txd_status make_column_dataset(const txd_h5_writer *writer, hid_t *out,
     hid_t create = H5Pcreate(H5P_DATASET_CREATE);
     hid_t type = column->strings ? writer->types.text
                                  : txd_h5_file_type(&writer->types, column->dtype);
-    bool real = column->dtype == TXD_F64 || column->dtype == TXD_F32;
-    double fill = real ? (double)NAN : -1.0;
+    double fill = fill_of(column);
     hid_t id = H5I_INVALID_HID;
     txd_status status = TXD_OK;
 
@@ -54,7 +64,6 @@ static txd_status make_column(txd_h5_writer *writer, txd_h5_table *table,
                               const txd_column *column)
 {
     size_t i = table->columns;
-    bool real = column->dtype == TXD_F64 || column->dtype == TXD_F32;
     char path[512];
     int length = snprintf(path, sizeof path, "%s/%s", table->path, column->name);
 
@@ -66,10 +75,7 @@ static txd_status make_column(txd_h5_writer *writer, txd_h5_table *table,
     table->text[i] = column->strings != NULL;
     TXD_TRY(make_column_dataset(writer, &table->ids[i], path, column));
     table->columns++;
-    if (table->text[i])
-        return describe(writer, table->ids[i], "utf8", 0.0);
-    return describe(writer, table->ids[i], txd_dtype_name(column->dtype),
-                    real ? (double)NAN : -1.0);
+    return describe(writer, table->ids[i], column);
 }
 
 static txd_status make_table(txd_h5_writer *writer, txd_h5_table **out,
@@ -153,25 +159,56 @@ txd_status txd_h5_writer_append(txd_h5_writer *writer, const char *path,
     return TXD_OK;
 }
 
-txd_status txd_h5_writer_strings(txd_h5_writer *writer, const char *path,
-                                 const char *const *strings, size_t count)
+/* ---- what is written once ---- */
+
+static txd_status write_once(const txd_h5_writer *writer, const char *path,
+                             const txd_column *column, hsize_t rows)
 {
-    hsize_t extent = count;
-    hid_t space = H5Screate_simple(1, &extent, NULL);
+    const txd_h5_types *types = &writer->types;
+    hid_t space = H5Screate_simple(1, &rows, NULL);
     hid_t create = H5Pcreate(H5P_DATASET_CREATE), id;
+    bool text = column->strings != NULL;
+    hid_t type = text ? types->text : txd_h5_file_type(types, column->dtype);
+    hid_t memory = text ? types->text : txd_h5_memory_type(types, column->dtype);
+    const void *data = text ? (const void *)column->strings : column->data;
     txd_status status = TXD_OK;
 
     H5Pset_obj_track_times(create, false);
-    id = H5Dcreate2(writer->id, path, writer->types.text, space, writer->links, create,
-                    H5P_DEFAULT);
-    if (id < 0 || (count != 0 && H5Dwrite(id, writer->types.text, H5S_ALL, H5S_ALL,
-                                          H5P_DEFAULT, strings) < 0))
-        status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing strings");
+    id = H5Dcreate2(writer->id, path, type, space, writer->links, create, H5P_DEFAULT);
+    if (id < 0 ||
+        (rows != 0 && H5Dwrite(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
+        status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing a column");
     if (status == TXD_OK)
-        status = describe(writer, id, "utf8", 0.0);
+        status = describe(writer, id, column);
     if (id >= 0 && H5Dclose(id) < 0 && status == TXD_OK)
-        status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing strings");
+        status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing a column");
     H5Pclose(create);
     H5Sclose(space);
     return status == TXD_OK ? TXD_OK : txd_fail_prefix(status, "%s", path);
+}
+
+txd_status txd_h5_writer_table(txd_h5_writer *writer, const char *path,
+                               const txd_column *columns, size_t column_count,
+                               size_t rows)
+{
+    char name[512];
+
+    for (size_t c = 0; c < column_count; c++) {
+        int length = snprintf(name, sizeof name, "%s/%s", path, columns[c].name);
+
+        if (length < 0 || (size_t)length >= sizeof name)
+            return txd_fail(TXD_ERR_LIMIT, "column path of %d bytes", length);
+        TXD_TRY(write_once(writer, name, &columns[c], rows));
+    }
+    return TXD_OK;
+}
+
+txd_status txd_h5_writer_strings(txd_h5_writer *writer, const char *path,
+                                 const char *const *strings, size_t count)
+{
+    /* An empty list may be NULL, a column of text is not. */
+    const char *const none = "";
+    const txd_column column = {.strings = strings ? strings : &none};
+
+    return write_once(writer, path, &column, count);
 }

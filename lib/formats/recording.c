@@ -279,6 +279,18 @@ txd_status txd_recording_append(txd_recording *recording, const char *path,
         txd_h5_writer_append(recording->writer, path, columns, column_count, rows));
 }
 
+txd_status txd_recording_table(txd_recording *recording, const char *path,
+                               const txd_column *columns, size_t column_count,
+                               size_t rows)
+{
+    txd_h5_quiet quiet;
+
+    TXD_TRY(begin(recording, &quiet));
+    return end(
+        recording, &quiet,
+        txd_h5_writer_table(recording->writer, path, columns, column_count, rows));
+}
+
 txd_status txd_recording_strings(txd_recording *recording, const char *path,
                                  const char *const *strings, size_t count)
 {

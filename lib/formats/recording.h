@@ -75,6 +75,12 @@ txd_status txd_recording_append(txd_recording *recording, const char *path,
                                 const txd_column *columns, size_t column_count,
                                 size_t rows);
 
+/* A table that is complete: it costs no chunk indices, and nothing is appended to it.
+ */
+txd_status txd_recording_table(txd_recording *recording, const char *path,
+                               const txd_column *columns, size_t column_count,
+                               size_t rows);
+
 /* A fixed list of strings as a 1-D dataset ("series/stats_sites"). */
 txd_status txd_recording_strings(txd_recording *recording, const char *path,
                                  const char *const *strings, size_t count);
@@ -92,6 +98,9 @@ size_t txd_recording_estimate_empty(void);
 
 /* A dataset that costs what one column of a table of `rows` rows does. */
 txd_dataset_spec txd_recording_column(size_t rows);
+
+/* The same of a table that is written once. */
+txd_dataset_spec txd_recording_complete_column(size_t rows);
 
 /* What writing keeps in memory: chunk indices and descriptions, which never leave it,
  * and cached chunks. Start with zeros, add the datasets, ask for the total. */

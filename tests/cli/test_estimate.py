@@ -55,6 +55,11 @@ write("gradients.cfg", """model : { preset = "gpt2"; vocab = 300; d_model = 96;
 input : { random : { batch = 3; length = 300; }; steps = 2; };
 record : ( { probe = "full"; points = "*@grad"; }, { probe = "grad_norm"; } );
 """)
+write("gradient_norms.cfg", """model : { preset = "llama"; vocab = 500; d_model = 128;
+  n_heads = 8; n_kv_heads = 4; n_layers = 6; d_ff = 344; };
+input : { random : { batch = 1; length = 1000; }; };
+record : ( { probe = "grad_norm"; } );
+""")
 if STORIES:
     write("stories.cfg", f"""model : {{ from = "{STORIES}"; }};
 input : {{ file = "{STORIES}/golden/prompt_ids.npy"; }};
@@ -85,7 +90,8 @@ def within(name, estimate, truth):
 
 
 cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg", "everything.cfg", "odd.cfg",
-         "cross.cfg", "back.cfg", "memory.cfg", "gradients.cfg"]
+         "cross.cfg", "back.cfg", "memory.cfg", "gradients.cfg",
+         "gradient_norms.cfg"]
 if STORIES:
     cases.append("stories.cfg")
 else:

@@ -261,6 +261,44 @@ START_TEST(tables_strings_and_metadata_come_back)
 }
 END_TEST
 
+START_TEST(a_complete_table_costs_no_chunk_index)
+{
+    const char *path = test_file("table.h5");
+    txd_recording *recording = made_new_recording(path);
+    const char *const names[] = {"row_sum", "", "causality"};
+    double values[3] = {1.5, NAN, -2};
+    int32_t steps[3] = {7, -1, 12};
+    const txd_column columns[] = {{.name = "worst", .dtype = TXD_F64, .data = values},
+                                  {.name = "step", .dtype = TXD_I32, .data = steps},
+                                  {.name = "name", .strings = names}};
+    size_t before = txd_recording_bytes(recording), count, index = 24 + 1024 * 8;
+    const char *const *read;
+    txd_trace_info info;
+    txd_trace *trace;
+    double got[3];
+
+    ok(txd_recording_table(recording, "checks/laws", columns, 3, 3));
+    ok(txd_recording_table(recording, "checks/findings", columns, 3, 0));
+    ok(txd_recording_flush(recording));
+    ck_assert_uint_lt(txd_recording_bytes(recording) - before, index);
+    ok(txd_recording_close(recording, true));
+
+    trace = made_open_complete(path);
+    ok(txd_trace_read_all(trace, got, 3,
+                          made_entry_of(trace, "checks/laws/worst", &info), TXD_F64));
+    ck_assert(got[0] == 1.5 && isnan(got[1]) && got[2] == -2);
+    ok(txd_trace_read_all(trace, got, 3,
+                          made_entry_of(trace, "checks/laws/step", &info), TXD_F64));
+    ck_assert(got[0] == 7 && got[1] == -1 && got[2] == 12);
+    ok(txd_recording_read_strings(&read, &count, trace, "checks/laws/name"));
+    ck_assert_uint_eq(count, 3);
+    ck_assert_str_eq(read[2], "causality");
+    ok(txd_recording_read_strings(&read, &count, trace, "checks/findings/name"));
+    ck_assert_uint_eq(count, 0);
+    txd_trace_destroy(trace);
+}
+END_TEST
+
 START_TEST(values_come_in_the_order_of_execution)
 {
     static const char *const paths[] = {"rows/entropy",
@@ -345,4 +383,4 @@ TEST_MAIN(names_of_fields_are_metadata_of_their_entry,
           blocks_outside_the_declared_extent_are_refused,
           long_runs_continue_in_further_datasets_and_read_as_one,
           no_chunk_index_can_split, tables_strings_and_metadata_come_back,
-          values_come_in_the_order_of_execution)
+          a_complete_table_costs_no_chunk_index, values_come_in_the_order_of_execution)
