@@ -219,7 +219,7 @@ static txd_status number_entries(recording_trace *trace, const order *o)
     size_t count = txd_h5_reader_count(trace->reader), behind = 2 * o->count;
 
     if (o->params)
-        behind += txd_params_bound(o->params);
+        behind += txd_params_count(o->params);
     for (size_t i = 0; i < count; i++) {
         TXD_TRY(name_value(trace, &entries[i]));
         TXD_TRY(find_axes(trace, &entries[i]));

@@ -329,7 +329,5 @@ size_t txd_params_gradient(txd_params *params, const char *name)
         snprintf(of, sizeof of, "%.*s", (int)(length - end), name);
         param = txd_params_find(params, of);
     }
-    return param && param < params->list + params->bound
-               ? (size_t)(param - params->list)
-               : SIZE_MAX;
+    return param ? (size_t)(param - params->list) : SIZE_MAX;
 }

@@ -306,6 +306,35 @@ START_TEST(drawn_weights_are_judged_by_weights_init_in_the_default_record)
 }
 END_TEST
 
+START_TEST(an_encoders_parameters_and_their_gradients_are_judged_too)
+{
+    const char *const last = "encoder.final_norm.weight@grad";
+    size_t entry, before;
+    replayed r;
+    live l;
+
+    live_record(&l,
+                "model : { preset = \"mini\"; vocab = 512; d_model = 16; n_heads = 4; "
+                "n_layers = 2; max_seq_len = 64; cross = true; encoder_layers = 2; "
+                "bias = true; }; "
+                "input : { tokens = ([1, 403, 407, 261], [1, 44]); "
+                "memory : { tokens = ([7, 8, 9, 10, 3], [5, 6]); }; }; " EVERYTHING,
+                test_file("r.h5"));
+    judge_again(&r, l.record, NULL);
+    ck_assert_uint_eq(l.count, r.count);
+    for (size_t i = 0; i < l.count; i++)
+        if (!txd_glob_list(by_parameters, l.results[i].check))
+            expect_same_numbers(&l.results[i], &r.results[i]);
+    ck_assert_int_eq(result_of(&r, "grad_range")->verdict, TXD_VERDICT_PASS);
+    ck_assert_int_eq(txd_trace_find(r.trace, &entry, last), TXD_OK);
+    ck_assert_int_eq(txd_trace_find(r.trace, &before, last + strlen("encoder.")),
+                     TXD_OK);
+    ck_assert_uint_gt(entry, before);
+    finish(&r);
+    live_finish(&l);
+}
+END_TEST
+
 START_TEST(the_thresholds_of_the_run_hold_unless_rules_win)
 {
     txd_setting *rules;
@@ -344,4 +373,5 @@ TEST_MAIN(a_healthy_recording_gives_what_the_run_gave,
           a_recording_of_one_layer_is_judged_in_that_layer,
           norms_of_drawn_weights_are_judged_from_the_statistics_of_the_gains,
           drawn_weights_are_judged_by_weights_init_in_the_default_record,
+          an_encoders_parameters_and_their_gradients_are_judged_too,
           the_thresholds_of_the_run_hold_unless_rules_win)
