@@ -118,7 +118,7 @@ bool txd_replay_recorded(const txd_replay *replay, const char *probe,
     return false;
 }
 
-bool txd_replay_has_stats(const txd_replay_stop *stop)
+static bool has_stats(const txd_replay_stop *stop)
 {
     for (int s = 0; s < TXD_REPLAY_SERIES; s++)
         if (stop->row[s] != TXD_REPLAY_NONE)
@@ -133,7 +133,7 @@ static unsigned offers_beside_rows(const txd_replay_stop *stop)
 
     if (stop->value != TXD_REPLAY_NONE)
         offers |= TXD_ASK_VALUE | TXD_ASK_STATS;
-    if (txd_replay_has_stats(stop))
+    if (has_stats(stop))
         offers |= TXD_ASK_STATS;
     return offers;
 }

@@ -3,7 +3,6 @@
  * One pass over a recording: every step, every stop in the order of execution, every
  * tap asked and fed as a live pass does it. One thread: reading the file dominates.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,10 +101,12 @@ static void ask_all(txd_feed *feed, int step)
     }
 }
 
-/* "layers.3.attn.q.weight" is of layer 3. */
-static int layer_of(const char *name)
+/* Of a name that this model does not have nobody knows the layer. */
+static int layer_of(const txd_replay *replay, const char *name)
 {
-    return strncmp(name, "layers.", 7) == 0 ? atoi(name + 7) : -1;
+    const txd_param *param = txd_params_find(replay->shapes, name);
+
+    return param ? param->layer : -1;
 }
 
 static txd_status offer_parameter(txd_feed *feed, size_t i, const double *stats)
@@ -113,7 +114,7 @@ static txd_status offer_parameter(txd_feed *feed, size_t i, const double *stats)
     const char *name = feed->replay->param_names[i];
     txd_site site = {.kind = TXD_SITE_PARAMETER,
                      .point = TXD_POINT_COUNT,
-                     .layer = layer_of(name),
+                     .layer = layer_of(feed->replay, name),
                      .index = i,
                      .name = name};
     txd_block block = {.site = &site,

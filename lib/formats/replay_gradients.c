@@ -3,12 +3,9 @@
  * Gradients of a recording: their stops, which follow those of the values, and the
  * gradients of parameters, which come last.
  */
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "formats/replay_internal.h"
-#include "ops/ref.h"
 
 static txd_status add_stop(txd_replay *replay, txd_site site, const char *of)
 {
@@ -78,17 +75,14 @@ int txd_feed_layer(const txd_feed *feed, const txd_site *site, txd_point point)
 }
 
 /* Of its value, as a pass takes them. */
-static void compute_stats(double *out, const txd_tensor *value)
+static void compute_stats(const txd_feed *feed, double *out, const txd_tensor *value)
 {
     size_t count = txd_tensor_count(value);
     struct txd_stats_part part;
     struct txd_stats_args args = {
         .part = &part, .x = value->data, .rows = 1, .width = count, .stride = count};
 
-    if (value->dtype == TXD_F64)
-        (void)txd_ref64_stats(NULL, &args);
-    else
-        (void)txd_ref32_stats(NULL, &args);
+    txd_feed_take(feed, &args);
     txd_stats_final(out, &part);
 }
 
@@ -112,7 +106,7 @@ txd_status txd_feed_parameter_gradient(txd_feed *feed, size_t stop)
             txd_feed_load_block(feed, feed->part.data, stop, start, block.value.dims));
         block.value.data = feed->part.data;
         if (!offer.has_stats)
-            compute_stats(offer.stats, &block.value);
+            compute_stats(feed, offer.stats, &block.value);
     }
     if (wants & TXD_ASK_STATS)
         block.stats = offer.stats;

@@ -78,8 +78,6 @@ unsigned txd_replay_offers_at(const txd_replay *replay, size_t stop);
 /* The shape of the value at a stop, at most; returns the rank. */
 int txd_replay_dims(size_t dims[TXD_MAX_RANK], const txd_replay *replay, size_t stop,
                     const txd_extent *extent);
-/* True for a stop where statistics are recorded, whole or in part. */
-bool txd_replay_has_stats(const txd_replay_stop *stop);
 
 /* Stops of gradients, and which entries and rows are theirs (replay_gradients.c). */
 txd_status txd_replay_add_gradients(txd_replay *replay);
@@ -150,8 +148,8 @@ txd_status txd_feed_load(txd_feed *feed, txd_tensor *out, size_t stop);
 /* Reads a block of a point's value as the pass's dtype; start without the step. */
 txd_status txd_feed_load_block(const txd_feed *feed, void *out, size_t stop,
                                const size_t *start, const size_t *count);
-/* Recorded statistics of a stop in this step; false if there are none. */
-txd_status txd_feed_stats(const txd_feed *feed, double *out, bool *found, size_t stop);
+/* The reference's statistics of a part, in the arithmetic of the pass. */
+void txd_feed_take(const txd_feed *feed, const struct txd_stats_args *args);
 /* True if the file holds the value at this stop and step, of this head. */
 bool txd_feed_has(const txd_feed *feed, size_t stop, int head);
 /* What a stop can offer in this step. */

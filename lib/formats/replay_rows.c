@@ -5,7 +5,6 @@
  * without these they are NaN.
  */
 #include <math.h>
-#include <string.h>
 
 #include "formats/replay_internal.h"
 #include "ops/ref.h"

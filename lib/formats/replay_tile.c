@@ -4,10 +4,7 @@
  * one head, as a live pass offers them; of gradients the other way round. Memory is
  * that of one tile.
  */
-#include <string.h>
-
 #include "formats/replay_internal.h"
-#include "ops/ref.h"
 
 static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
                                     TXD_POINT_ATTN_WEIGHTS};
@@ -112,10 +109,7 @@ static txd_status add_stats(txd_feed *feed, attention *job, int which,
 
     TXD_TRY(txd_feed_marks(feed, &marks, tile, job->layer));
     args.skip_cell = marks.hidden;
-    if (feed->pass.dtype == TXD_F64)
-        (void)txd_ref64_stats(NULL, &args);
-    else
-        (void)txd_ref32_stats(NULL, &args);
+    txd_feed_take(feed, &args);
     txd_stats_merge(&job->stats[which], &part);
     return TXD_OK;
 }

@@ -66,7 +66,9 @@ static txd_status read_series(const txd_feed *feed, double *out, bool *found,
     return TXD_OK;
 }
 
-txd_status txd_feed_stats(const txd_feed *feed, double *out, bool *found, size_t stop)
+/* Recorded statistics of a stop in this step; *found is false if there are none. */
+static txd_status find_stats(const txd_feed *feed, double *out, bool *found,
+                             size_t stop)
 {
     const txd_replay_stop *at = &feed->replay->stops[stop];
 
@@ -87,7 +89,7 @@ txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t sto
 {
     bool heads = has_heads(&feed->replay->stops[stop].site);
 
-    TXD_TRY(txd_feed_stats(feed, out->stats, &out->has_stats, stop));
+    TXD_TRY(find_stats(feed, out->stats, &out->has_stats, stop));
     out->has_value =
         txd_feed_has(feed, stop, heads ? TXD_REPLAY_ALL_HEADS : TXD_REPLAY_ANY_HEAD);
     out->bits = out->has_value ? TXD_ASK_VALUE | TXD_ASK_STATS : 0;
@@ -207,7 +209,7 @@ static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point po
 
 /* ---- statistics of a value that was recorded without them ---- */
 
-static void take_part(const txd_feed *feed, const struct txd_stats_args *args)
+void txd_feed_take(const txd_feed *feed, const struct txd_stats_args *args)
 {
     if (feed->pass.dtype == TXD_F64)
         (void)txd_ref64_stats(NULL, args);
@@ -261,7 +263,7 @@ static txd_status compute_stats(txd_feed *feed, double *out, txd_point point,
         args.flat_start = slab * args.rows * args.width;
         args.x = data + args.flat_start * element;
         args.skip_row = skip ? skip + slab / heads * args.rows : NULL;
-        take_part(feed, &args);
+        txd_feed_take(feed, &args);
         txd_stats_merge(&all, &part);
     }
     txd_stats_final(out, &all);
@@ -322,7 +324,7 @@ static txd_status load_logits(txd_feed *feed, txd_block *block, size_t stop,
     TXD_TRY(txd_feed_load_block(feed, feed->part.data, stop, block->start,
                                 block->value.dims));
     args.x = block->value.data = feed->part.data;
-    take_part(feed, &args);
+    txd_feed_take(feed, &args);
     txd_stats_merge(all, &part);
     return TXD_OK;
 }

@@ -323,6 +323,70 @@ START_TEST(misfits_are_refused_with_the_expected_shape)
 }
 END_TEST
 
+/* ---- parameters ---- */
+
+/* Statistics of parameters of these names, and one step of tokens. */
+static void record_parameters(const char *path, const char *const *names, size_t count)
+{
+    static const int32_t tokens[4];
+    static const double stats[8 * TXD_STAT_COUNT_OF];
+    const size_t start[2] = {0};
+    const txd_dataset_spec inputs = {.path = "input/tokens",
+                                     .axes = "sbt",
+                                     .point = "",
+                                     .unit = "",
+                                     .dtype = TXD_I32,
+                                     .per_step = true,
+                                     .rank = 2,
+                                     .dims = {1, 4},
+                                     .steps = 1};
+    const txd_dataset_spec series = {.path = "series/param",
+                                     .axes = "xy",
+                                     .point = "",
+                                     .unit = "",
+                                     .dtype = TXD_F64,
+                                     .rank = 2,
+                                     .dims = {count, TXD_STAT_COUNT_OF},
+                                     .steps = 1};
+    txd_recording *recording;
+    size_t ids[2];
+
+    ck_assert_uint_le(count, 8);
+    ok(txd_recording_create(&recording, path, false));
+    ok(txd_recording_meta(recording, "config", decoder));
+    ok(txd_recording_dataset(recording, &ids[0], &inputs));
+    ok(txd_recording_write(recording, ids[0], 0, start, inputs.dims, tokens, TXD_I32));
+    ok(txd_recording_dataset(recording, &ids[1], &series));
+    ok(txd_recording_write(recording, ids[1], 0, start, series.dims, stats, TXD_F64));
+    ok(txd_recording_strings(recording, "series/param_sites", names, count));
+    ok(txd_recording_close(recording, true));
+}
+
+START_TEST(parameters_that_the_model_does_not_have_are_of_no_layer)
+{
+    static const char *const names[] = {
+        "embed.tok.weight",        "layers.2.attn.q.weight",
+        "layers.3.attn.q.weight",  "layers.99999999999999999999.attn.q.weight",
+        "layers.-7.attn.q.weight", "layers.1.theirs",
+        "theirs.0.weight",
+    };
+    static const int layers[] = {-1, 2, -1, -1, -1, -1, -1};
+    const char *path = test_file("params.h5");
+    pass_log log;
+
+    record_parameters(path, names, sizeof names / sizeof *names);
+    pass_log_init(&log, TXD_ASK_STATS, NULL);
+    pass_replay(path, &log);
+    ck_assert_uint_ge(log.count, sizeof names / sizeof *names);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ck_assert_int_eq(log.blocks[i].site.kind, TXD_SITE_PARAMETER);
+        ck_assert_str_eq(log.blocks[i].name, names[i]);
+        ck_assert_int_eq(log.blocks[i].site.layer, layers[i]);
+    }
+    pass_log_finish(&log);
+}
+END_TEST
+
 TEST_MAIN(a_real_model_replays_bit_for_bit,
           cross_attention_to_memories_of_changing_lengths_replays_bit_for_bit,
           its_rows_and_the_memory_replay_without_values,
@@ -332,4 +396,5 @@ TEST_MAIN(a_real_model_replays_bit_for_bit,
           rows_and_statistics_follow_from_recorded_values,
           heads_and_steps_that_were_not_recorded_are_not_offered,
           earlier_values_of_a_layer_are_at_hand, a_replay_says_what_it_can_offer,
-          misfits_are_refused_with_the_expected_shape)
+          misfits_are_refused_with_the_expected_shape,
+          parameters_that_the_model_does_not_have_are_of_no_layer)
