@@ -19,6 +19,12 @@ struct txd_id_rows {
     struct txd_id_row *rows;
 };
 
+/* The setting at `path` of a group, which may be NULL; NULL where there is none. */
+const txd_setting *txd_input_find(const txd_setting *group, const char *path);
+
+/* ERR_CONFIG: the text, and before it the place of a setting. */
+txd_status txd_input_fail(const txd_setting *setting, const char *text);
+
 /* Reads a list of numbers, or a list of such lists, none of them empty, each number
  * from 0 to `high`. `what` is one of them in messages ("a token id"). */
 txd_status txd_ids_from_list(struct txd_id_rows *out, txd_arena *arena,

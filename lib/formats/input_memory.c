@@ -15,21 +15,6 @@
 #define LENGTH_MAX 2147483647
 #define STD_MAX 1e30
 
-static txd_status fail_at(const txd_setting *setting, const char *text)
-{
-    char place[PLACE_BYTES];
-
-    txd_setting_place(place, sizeof place, setting);
-    return txd_fail(TXD_ERR_CONFIG, "%s%s%s", place, *place ? ": " : "", text);
-}
-
-static const txd_setting *find(const txd_setting *group, const char *path)
-{
-    const txd_setting *setting = txd_setting_find(group, path);
-
-    return setting && setting->kind != TXD_SETTING_NULL ? setting : NULL;
-}
-
 bool txd_memory_fits(const struct txd_memory_source *source, size_t length)
 {
     size_t rows, count;
@@ -59,7 +44,7 @@ static txd_status read_file(struct txd_memory_source *source, const txd_setting 
     txd_status status;
 
     if (file->kind != TXD_SETTING_STRING)
-        return fail_at(file, "expected the name of a .npz or .npy file");
+        return txd_input_fail(file, "expected the name of a .npz or .npy file");
     path = txd_input_path(source->arena, file);
     if (!path)
         return TXD_ERR_MEMORY;
@@ -70,24 +55,33 @@ static txd_status read_file(struct txd_memory_source *source, const txd_setting 
     return txd_fail_prefix(status, "%s", place);
 }
 
+static txd_status check_size(const struct txd_memory_source *source,
+                             const txd_setting *setting)
+{
+    char text[160];
+
+    if (txd_memory_fits(source, source->length))
+        return TXD_OK;
+    snprintf(text, sizeof text,
+             "%zu batch rows of %zu rows of %zu numbers; expected at most %zu numbers",
+             source->batch, source->length, source->config->d_model,
+             TXD_MEMORY_ELEMENTS);
+    return txd_input_fail(setting, text);
+}
+
 static txd_status read_random(struct txd_memory_source *source,
                               const txd_setting *group)
 {
-    const txd_setting *random = find(group, "random");
-    char text[160];
+    const txd_setting *random = txd_input_find(group, "random");
 
     source->std = 1;
     TXD_TRY(txd_setting_size(&source->length, group, "random.length", 1, LENGTH_MAX));
     TXD_TRY(txd_setting_real(&source->std, group, "random.std", 0, STD_MAX));
     if (source->length == 0)
-        return fail_at(random, "length is missing: how many rows has the memory?");
-    if (txd_memory_fits(source, source->length))
-        return txd_memory_make_valid(source);
-    snprintf(text, sizeof text,
-             "%zu batch rows of %zu rows of %zu numbers; expected at most %zu numbers",
-             source->batch, source->length, source->config->d_model,
-             TXD_MEMORY_ELEMENTS);
-    return fail_at(random, text);
+        return txd_input_fail(random,
+                              "length is missing: how many rows has the memory?");
+    TXD_TRY(check_size(source, random));
+    return txd_memory_make_valid(source);
 }
 
 /* How many rows are real in each batch row. */
@@ -103,7 +97,7 @@ static txd_status read_counts(struct txd_memory_source *source, const txd_settin
                  "expected a list of how many rows are real in each of the %zu batch "
                  "rows",
                  source->batch);
-        return fail_at(list, text);
+        return txd_input_fail(list, text);
     }
     for (const txd_setting *s = list->child; s; s = s->next, row++) {
         if (s->kind != TXD_SETTING_INT || s->integer < 0 ||
@@ -115,7 +109,7 @@ static txd_status read_counts(struct txd_memory_source *source, const txd_settin
             if (s->kind == TXD_SETTING_INT)
                 snprintf(text + used, sizeof text - used, ", found %lld",
                          (long long)s->integer);
-            return fail_at(s, text);
+            return txd_input_fail(s, text);
         }
         for (size_t i = (size_t)s->integer; i < source->length; i++)
             source->valid[row * source->length + i] = 0;
@@ -126,13 +120,15 @@ static txd_status read_counts(struct txd_memory_source *source, const txd_settin
 static txd_status read_encoded(struct txd_memory_source *source,
                                const txd_setting *group)
 {
-    const txd_setting *valid = find(group, "valid"), *std = find(group, "random.std");
+    const txd_setting *valid = txd_input_find(group, "valid"),
+                      *std = txd_input_find(group, "random.std");
     char text[200];
 
     if (valid || std)
-        return fail_at(valid ? valid : std,
-                       "the memory is what the encoder makes of tokens, which have "
-                       "padding of their own; remove this");
+        return txd_input_fail(
+            valid ? valid : std,
+            "the memory is what the encoder makes of tokens, which have "
+            "padding of their own; remove this");
     source->encodes = true;
     source->tokens = (struct txd_token_source){.arena = source->arena,
                                                .config = source->config->encoder,
@@ -145,62 +141,60 @@ static txd_status read_encoded(struct txd_memory_source *source,
         snprintf(text, sizeof text,
                  "%zu rows of tokens for the encoder, but %zu for the decoder",
                  source->tokens.batch, source->batch);
-        return fail_at(group, text);
+        return txd_input_fail(group, text);
     }
-    if (txd_memory_fits(source, source->length))
-        return TXD_OK;
-    snprintf(text, sizeof text,
-             "%zu batch rows of %zu rows of %zu numbers; expected at most %zu numbers",
-             source->batch, source->length, source->config->d_model,
-             TXD_MEMORY_ELEMENTS);
-    return fail_at(group, text);
+    return check_size(source, group);
 }
 
 /* Exactly one of file and random, without an encoder. */
 static txd_status check_choice(const txd_setting *group)
 {
-    const txd_setting *tokens = find(group, "tokens"), *file = find(group, "file");
-    const txd_setting *random = find(group, "random");
-    const txd_setting *pad = find(group, "pad"), *pad_id = find(group, "pad_id");
+    const txd_setting *tokens = txd_input_find(group, "tokens"),
+                      *file = txd_input_find(group, "file");
+    const txd_setting *random = txd_input_find(group, "random");
+    const txd_setting *pad = txd_input_find(group, "pad"),
+                      *pad_id = txd_input_find(group, "pad_id");
 
     if (tokens || pad || pad_id)
-        return fail_at(tokens ? tokens
-                       : pad  ? pad
-                              : pad_id,
-                       "there is no encoder that reads tokens; set "
-                       "model.encoder_layers, or give file or random");
+        return txd_input_fail(tokens ? tokens
+                              : pad  ? pad
+                                     : pad_id,
+                              "there is no encoder that reads tokens; set "
+                              "model.encoder_layers, or give file or random");
     if (file && random)
-        return fail_at(random,
-                       "the memory has one source; remove this one, or the file");
+        return txd_input_fail(
+            random, "the memory has one source; remove this one, or the file");
     if (file || random)
         return TXD_OK;
-    return fail_at(group,
-                   "the memory is missing; give " PATH
-                   ".file = \"memory.npz\", or " PATH ".random = { length = 16; }");
+    return txd_input_fail(group, "the memory is missing; give " PATH
+                                 ".file = \"memory.npz\", or " PATH
+                                 ".random = { length = 16; }");
 }
 
 txd_status txd_memory_read(struct txd_memory_source *source, const txd_setting *root)
 {
-    const txd_setting *group = find(root, PATH), *input = find(root, "input");
+    const txd_setting *group = txd_input_find(root, PATH),
+                      *input = txd_input_find(root, "input");
     const txd_setting *file;
 
     if (!group && !source->config->cross)
         return TXD_OK;
     if (!source->config->cross)
-        return fail_at(group, "the model has no cross-attention that would read a "
+        return txd_input_fail(group,
+                              "the model has no cross-attention that would read a "
                               "memory; set model.cross = true, or remove this");
     if (!group)
-        return fail_at(input ? input : root,
-                       "model.cross needs a memory to attend to; give " PATH
-                       " = { file = \"memory.npz\"; } or " PATH
-                       " = { random = { length = 16; }; }");
+        return txd_input_fail(input ? input : root,
+                              "model.cross needs a memory to attend to; give " PATH
+                              " = { file = \"memory.npz\"; } or " PATH
+                              " = { random = { length = 16; }; }");
     if (source->config->encoder)
         return read_encoded(source, group);
     TXD_TRY(check_choice(group));
-    file = find(group, "file");
-    TXD_TRY(file ? read_file(source, file, find(group, "valid"))
+    file = txd_input_find(group, "file");
+    TXD_TRY(file ? read_file(source, file, txd_input_find(group, "valid"))
                  : read_random(source, group));
-    return read_counts(source, find(group, "valid"));
+    return read_counts(source, txd_input_find(group, "valid"));
 }
 
 /* ---- steps ---- */

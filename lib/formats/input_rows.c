@@ -3,7 +3,6 @@
  * Token ids, positions and documents from lists in model.cfg and from .npy files.
  * They are checked here, where the place of every number is still known.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "formats/input_internal.h"
@@ -13,12 +12,19 @@
 #define MOST_IDS ((size_t)1 << 28) /* a gigabyte, once read */
 #define PIECE_IDS 65536u
 
-static txd_status fail_at(const txd_setting *setting, const char *text)
+const txd_setting *txd_input_find(const txd_setting *group, const char *path)
+{
+    const txd_setting *setting = group ? txd_setting_find(group, path) : NULL;
+
+    return setting && setting->kind != TXD_SETTING_NULL ? setting : NULL;
+}
+
+txd_status txd_input_fail(const txd_setting *setting, const char *text)
 {
     char place[PLACE_BYTES];
 
     txd_setting_place(place, sizeof place, setting);
-    return txd_fail(TXD_ERR_CONFIG, "%s: %s", place, text);
+    return txd_fail(TXD_ERR_CONFIG, "%s%s%s", place, *place ? ": " : "", text);
 }
 
 static txd_status check_id(const txd_setting *setting, const char *what, size_t high)
@@ -44,7 +50,8 @@ static txd_status read_row(struct txd_id_row *out, txd_arena *arena,
     if (!ids)
         return TXD_ERR_MEMORY;
     if (list->count == 0)
-        return fail_at(list, "the list is empty; a row needs at least one number");
+        return txd_input_fail(list,
+                              "the list is empty; a row needs at least one number");
     for (const txd_setting *s = list->child; s; s = s->next) {
         TXD_TRY(check_id(s, what, high));
         ids[i++] = (int32_t)s->integer;
@@ -154,7 +161,7 @@ txd_status txd_ids_from_list(struct txd_id_rows *out, txd_arena *arena,
         TXD_TRY(read_row(row, arena, list, what, high));
     for (const txd_setting *s = nested ? list->child : NULL; s; s = s->next) {
         if (s->kind != TXD_SETTING_LIST)
-            return fail_at(s, "expected a list: the rows before it are lists");
+            return txd_input_fail(s, "expected a list: the rows before it are lists");
         TXD_TRY(read_row(row++, arena, s, what, high));
     }
     *out = rows;

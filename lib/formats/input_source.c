@@ -38,10 +38,9 @@ const txd_key txd_input_keys[] = {
      "document (positions do not start anew unless input.positions says so)"},
     {"input.memory.file", "string", "one of file, random, tokens", "", "",
      "what cross-attention attends to: a .npz file with an array memory of shape "
-     "(rows, "
-     "d_model) or (batch, rows, d_model) and perhaps valid, 0 or 1 for each of its "
-     "rows; "
-     "or a .npy file of the first; with an encoder its token ids, as input.file"},
+     "(rows, d_model) or (batch, rows, d_model) and perhaps valid, 0 or 1 for each of "
+     "its rows; or a .npy file of the first; with an encoder its token ids, as "
+     "input.file"},
     {"input.memory.random.length", "int", "required", "rows", "1 to 2147483647",
      "rows of a random memory in each step; with an encoder random tokens for it"},
     {"input.memory.random.std", "real", "1.0", "", "0 to 1e30",
@@ -79,12 +78,10 @@ static txd_status check_steps(const txd_input_source *source)
 static txd_status read_source(txd_input_source *source, const txd_setting *root,
                               const txd_config *config, uint64_t seed)
 {
-    const txd_setting *input = txd_setting_find(root, "input");
+    const txd_setting *input = txd_input_find(root, "input");
     char place[512] = "input";
     txd_status status;
 
-    if (input && input->kind == TXD_SETTING_NULL)
-        input = NULL;
     TXD_TRY(txd_arena_create(&source->arena));
     TXD_TRY(txd_config_copy(&source->config, source->arena, config));
     source->tokens = (struct txd_token_source){.arena = source->arena,

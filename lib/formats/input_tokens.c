@@ -13,21 +13,6 @@
 #define LENGTH_MAX 2147483647
 #define STEP_TOKENS_MAX ((size_t)1 << 26)
 
-static const txd_setting *find(const txd_setting *group, const char *path)
-{
-    const txd_setting *setting = group ? txd_setting_find(group, path) : NULL;
-
-    return setting && setting->kind != TXD_SETTING_NULL ? setting : NULL;
-}
-
-static txd_status fail_at(const txd_setting *setting, const char *text)
-{
-    char place[512];
-
-    txd_setting_place(place, sizeof place, setting);
-    return txd_fail(TXD_ERR_CONFIG, "%s%s%s", place, *place ? ": " : "", text);
-}
-
 /* Exactly one of the ways to give tokens. */
 static txd_status check_choice(const txd_setting *group, const char *path)
 {
@@ -36,11 +21,12 @@ static txd_status check_choice(const txd_setting *group, const char *path)
     char text[240];
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        const txd_setting *way = find(group, ways[i]);
+        const txd_setting *way = txd_input_find(group, ways[i]);
 
         if (way && first)
-            return fail_at(way, "the input has one source; remove this one, or the "
-                                "other one of tokens, file and random");
+            return txd_input_fail(way,
+                                  "the input has one source; remove this one, or the "
+                                  "other one of tokens, file and random");
         first = way ? way : first;
     }
     if (first)
@@ -49,7 +35,7 @@ static txd_status check_choice(const txd_setting *group, const char *path)
              "the input is missing; give %s.tokens = ( [1, 2, 3] ), or %s.file = "
              "\"ids.npy\", or %s.random = { length = 16; }",
              path, path, path);
-    return fail_at(group, text);
+    return txd_input_fail(group, text);
 }
 
 /* Positions or documents: one for every token. */
@@ -57,7 +43,7 @@ static txd_status read_shaped(struct txd_id_rows *out, struct txd_token_source *
                               const txd_setting *group, const char *path,
                               const char *what)
 {
-    const txd_setting *list = find(group, path);
+    const txd_setting *list = txd_input_find(group, path);
     const struct txd_id_rows *tokens = &source->tokens;
     struct txd_id_rows rows;
     char text[160];
@@ -65,21 +51,21 @@ static txd_status read_shaped(struct txd_id_rows *out, struct txd_token_source *
     if (!list)
         return TXD_OK;
     if (source->random)
-        return fail_at(list, "random tokens take no positions and documents");
+        return txd_input_fail(list, "random tokens take no positions and documents");
     if (list->kind != TXD_SETTING_LIST)
-        return fail_at(list, "expected a list");
+        return txd_input_fail(list, "expected a list");
     TXD_TRY(txd_ids_from_list(&rows, source->arena, list, what, INT32_MAX));
     if (rows.count != tokens->count) {
         snprintf(text, sizeof text, "%zu rows, but there are %zu rows of tokens",
                  rows.count, tokens->count);
-        return fail_at(list, text);
+        return txd_input_fail(list, text);
     }
     for (size_t r = 0; r < rows.count; r++) {
         if (rows.rows[r].count == tokens->rows[r].count)
             continue;
         snprintf(text, sizeof text, "row %zu has %zu numbers for %zu tokens", r,
                  rows.rows[r].count, tokens->rows[r].count);
-        return fail_at(list, text);
+        return txd_input_fail(list, text);
     }
     *out = rows;
     return TXD_OK;
@@ -87,28 +73,29 @@ static txd_status read_shaped(struct txd_id_rows *out, struct txd_token_source *
 
 static txd_status read_random(struct txd_token_source *source, const txd_setting *group)
 {
-    const txd_setting *length = find(group, "length");
+    const txd_setting *length = txd_input_find(group, "length");
 
     if (length)
-        return fail_at(length, "random tokens have input.random.length; remove this");
+        return txd_input_fail(length,
+                              "random tokens have input.random.length; remove this");
     source->random = true;
     TXD_TRY(txd_setting_size(&source->batch, group, "random.batch", 1, 65536));
     TXD_TRY(txd_setting_size(&source->length, group, "random.length", 1, LENGTH_MAX));
     if (source->length == 0)
-        return fail_at(find(group, "random"),
-                       "length is missing: how many tokens has a row?");
+        return txd_input_fail(txd_input_find(group, "random"),
+                              "length is missing: how many tokens has a row?");
     return TXD_OK;
 }
 
 static txd_status read_tokens(struct txd_token_source *source, const txd_setting *group)
 {
-    const txd_setting *tokens = find(group, "tokens");
-    const txd_setting *file = find(group, "file");
+    const txd_setting *tokens = txd_input_find(group, "tokens");
+    const txd_setting *file = txd_input_find(group, "file");
     size_t high = source->config->vocab - 1;
     const char *path = NULL;
 
     if (tokens && tokens->kind != TXD_SETTING_LIST)
-        return fail_at(tokens, "expected a list of token ids");
+        return txd_input_fail(tokens, "expected a list of token ids");
     if (tokens)
         return txd_ids_from_list(&source->tokens, source->arena, tokens, "a token id",
                                  high);
@@ -122,7 +109,7 @@ static txd_status read_tokens(struct txd_token_source *source, const txd_setting
 static txd_status read_windows(struct txd_token_source *source,
                                const txd_setting *group)
 {
-    bool given = find(group, "steps") != NULL;
+    bool given = txd_input_find(group, "steps") != NULL;
     size_t longest = 0, length = 0, steps = 1;
     char text[160];
 
@@ -146,7 +133,7 @@ static txd_status read_windows(struct txd_token_source *source,
              "%zu windows of %zu tokens need more than the %zu tokens of the longest "
              "row",
              steps, length == 0 ? (size_t)1 : length, longest);
-    return fail_at(find(group, "steps"), text);
+    return txd_input_fail(txd_input_find(group, "steps"), text);
 }
 
 static txd_status read_padding(struct txd_token_source *source,
@@ -246,7 +233,7 @@ static txd_status check_size(const struct txd_token_source *source,
              "%zu rows of %zu tokens in one step; expected at most %zu tokens: shorten "
              "the windows",
              source->batch, source->length, STEP_TOKENS_MAX);
-    return fail_at(group, text);
+    return txd_input_fail(group, text);
 }
 
 txd_status txd_tokens_read(struct txd_token_source *source, const txd_setting *group,
