@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "suite.h"
+#include "worst.h"
 
 /* Shapes: all odd and different, so that axes cannot be mistaken. */
 enum { BATCH = 2, TOKENS = 5, HEADS = 4, LANES = 3, WIDTH = HEADS * LANES };
@@ -373,8 +374,7 @@ double bench_error(bench *b, bench *truth, const bench_op *op)
         slope = (along(truth, op, v, h) - along(truth, op, v, -h)) / (2 * h);
         given = dot(v[3], v[1], op->inputs);
         size = fmax(fabs(slope), fabs(given));
-        if (!(fabs(slope - given) / size <= worst))
-            worst = fabs(slope - given) / size;
+        worst = worst_of(worst, fabs(slope - given) / size);
         for (int i = 0; i < 4; i++)
             free(v[i]);
     }

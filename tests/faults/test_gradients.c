@@ -10,6 +10,7 @@
 
 #include "bench.h"
 #include "suite.h"
+#include "worst.h"
 
 /* Central differences of step 1e-5 in double. */
 #define CLOSE 1e-7
@@ -34,10 +35,9 @@ static double error_of(const char *faults, const char **where)
         b.point =
             operations[i] == &bench_linear ? TXD_POINT_ATTN_OUT : TXD_POINT_RESID_MID;
         error = bench_error(&b, &b, operations[i]);
-        if (!(error <= worst)) {
-            worst = error;
+        if (!(error <= worst))
             *where = operations[i]->name;
-        }
+        worst = worst_of(worst, error);
     }
     bench_end(&b);
     return worst;

@@ -11,6 +11,7 @@
 
 #include "slopes.h"
 #include "suite.h"
+#include "worst.h"
 
 /* If a gradient's products with all 8 directions are off by at most `PRODUCTS` of its
  * length, it is off by at most 20 times that: see make_gradients.py for the odds. */
@@ -99,13 +100,9 @@ static double error_of(observed *o, const struct line *line)
     for (size_t i = 0; i < site->count; i++)
         sum += site->values[i];
     worst = fabs(slopes_length(site->values, site->count) - length);
-    worst = fmax(worst, fabs(sum - line->numbers[1]) / sqrt((double)site->count));
-    for (int i = 0; i < DIRECTIONS; i++) {
-        double error = fabs(product(site, i) - line->numbers[2 + i]);
-
-        if (!(error <= worst))
-            worst = error;
-    }
+    worst = worst_of(worst, fabs(sum - line->numbers[1]) / sqrt((double)site->count));
+    for (int i = 0; i < DIRECTIONS; i++)
+        worst = worst_of(worst, fabs(product(site, i) - line->numbers[2 + i]));
     return worst / length;
 }
 
@@ -195,7 +192,7 @@ static void measure(double *floors, observed *exact, const struct fixture *f)
 
         run(&moved, f, "ref32");
         for (size_t i = 0; i < f->count; i++)
-            floors[i] = fmax(floors[i], 4 * distance(&moved, exact, &f->lines[i]));
+            floors[i] = worst_of(floors[i], 4 * distance(&moved, exact, &f->lines[i]));
         observe_finish(&moved);
     }
 }

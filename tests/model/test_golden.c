@@ -9,6 +9,7 @@
 
 #include "observe.h"
 #include "suite.h"
+#include "worst.h"
 
 #define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
 
@@ -27,9 +28,7 @@ static double worst_error(observed *o, const double *got, size_t count,
         double error =
             isinf(golden[i]) && golden[i] == got[i] ? 0 : fabs(got[i] - golden[i]);
 
-        if (isnan(error))
-            return NAN;
-        worst = fmax(worst, error);
+        worst = worst_of(worst, error);
         if (isfinite(golden[i]))
             largest = fmax(largest, fabs(golden[i]));
     }
