@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "fake.h"
+#include "need_gnuplot.h"
 #include "png.h"
-#include "viz/viz.h"
 
 enum { QUERIES = 6, ROWS = 9, REAL = 7 };
 
@@ -35,12 +35,6 @@ static void plot(png *out, fake *recording, txd_figure_request request)
     ck_assert_int_eq(txd_file_map(&file, request.path), TXD_OK);
     png_read(out, file.bytes, file.count);
     txd_file_unmap(&file);
-}
-
-static void need_gnuplot(void)
-{
-    if (txd_plot_ready() == TXD_ERR_MISSING)
-        test_skip("no gnuplot with fonts");
 }
 
 /* A decoder that is causal and has cross-attention, with the first `real` of `rows`
@@ -116,7 +110,7 @@ START_TEST(rows_of_the_memory_are_blank_where_they_are_padding)
     png_box first;
     png picture;
 
-    need_gnuplot();
+    NEED_GNUPLOT;
     first = cell_of(1, 1);
     plot_head(&picture, 2, 4, 0); /* right of the diagonal, and judged by no order */
     for (size_t q = 0; q < QUERIES; q++)
@@ -140,7 +134,7 @@ START_TEST(a_picture_ends_with_the_memory_of_its_step)
     const double lengths[2] = {6, 5};
     size_t differing[2];
 
-    need_gnuplot();
+    NEED_GNUPLOT;
     for (int i = 0; i < 2; i++) {
         png pictures[2];
 
@@ -192,7 +186,7 @@ START_TEST(a_leak_to_padding_of_the_memory_is_marked_on_pooled_maps)
     fake recording;
     png picture;
 
-    need_gnuplot();
+    NEED_GNUPLOT;
     for (int i = 0; i < 2; i++) {
         open_pooled(&recording, weights[i]);
         for (int head = 1; head < 3; head++) {
@@ -224,7 +218,7 @@ START_TEST(the_overview_shows_the_attention_that_was_asked_for)
     png self[2], cross[2];
     fake recording;
 
-    need_gnuplot();
+    NEED_GNUPLOT;
     for (size_t i = 0; i < FAKE_HEADS * QUERIES * ROWS; i++)
         weights[i] = i % ROWS < REAL ? 1.0 / REAL : 0;
     for (int i = 0; i < 2; i++) {

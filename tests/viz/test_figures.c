@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "fake.h"
+#include "need_gnuplot.h"
 #include "png.h"
-#include "viz/viz.h"
 
 enum { TOKENS = 6 };
 
@@ -84,28 +84,6 @@ static png_box cell_of(size_t query, size_t key)
     ck_assert_uint_gt(box.pixels, 0);
     return box;
 }
-
-static bool has_gnuplot(void)
-{
-    const double value[4] = {1, 2, 3, 4};
-    const size_t dims[3] = {1, 1, 4};
-    txd_figure_request request = ask("x", -1, -1);
-    fake recording;
-    txd_status status;
-
-    fake_open(&recording);
-    fake_add(&recording, "x", "sbt", value, dims);
-    request.path = test_file("probe.png");
-    status = txd_plot(recording.trace, &request);
-    fake_close(&recording);
-    return status != TXD_ERR_MISSING;
-}
-
-#define NEED_GNUPLOT                                                                   \
-    do {                                                                               \
-        if (!has_gnuplot())                                                            \
-            test_skip("no gnuplot with fonts");                                        \
-    } while (0)
 
 /* Cells touch, and the frame covers a pixel of the outer ones. */
 static void check_near(size_t found, size_t expected)

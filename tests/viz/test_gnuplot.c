@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "need_gnuplot.h"
 #include "viz/gnuplot.h"
 
 #define PNG "set terminal pngcairo noenhanced size 80,60\nset output 'picture'\n"
@@ -23,21 +24,6 @@ static txd_status run(txd_text *out, const char *script, double seconds)
     txd_text_init(out);
     return txd_gnuplot_image(out, &job);
 }
-
-static bool has_gnuplot(void)
-{
-    txd_text out;
-    bool has = run(&out, PNG "plot [0:1] x\n", 0) == TXD_OK;
-
-    txd_text_finish(&out);
-    return has;
-}
-
-#define NEED_GNUPLOT                                                                   \
-    do {                                                                               \
-        if (!has_gnuplot())                                                            \
-            test_skip("no gnuplot with fonts");                                        \
-    } while (0)
 
 enum { MOST_FOLDERS = 64 };
 

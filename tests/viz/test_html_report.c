@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "need_gnuplot.h"
 #include "series.h"
 #include "viz/html.h"
-#include "viz/viz.h"
 
 #define HOSTILE "<script>alert('x')</script>\"><img src=x onerror=y>&\n\xff"
 
@@ -81,12 +81,6 @@ static size_t count_of(const char *page, const char *words)
     return count;
 }
 
-#define NEED_GNUPLOT(status)                                                           \
-    do {                                                                               \
-        if ((status) == TXD_ERR_MISSING)                                               \
-            test_skip("no gnuplot with fonts");                                        \
-    } while (0)
-
 START_TEST(the_page_tells_what_was_found_before_it_shows_pictures)
 {
     const char *folder = test_file("a/b/report");
@@ -94,9 +88,9 @@ START_TEST(the_page_tells_what_was_found_before_it_shows_pictures)
     fake recording;
     char *page;
 
+    NEED_GNUPLOT;
     open_judged(&recording, "fail");
     status = txd_report_html(recording.trace, "some.h5", folder);
-    NEED_GNUPLOT(status);
     ck_assert_msg(status == TXD_OK, "%s", txd_message());
     page = read_page(folder);
     ck_assert_ptr_nonnull(strstr(page, "1 of 2 laws broken"));
@@ -213,6 +207,7 @@ START_TEST(gradients_are_shown_where_they_were_recorded_and_explained_where_not)
     const char *folder = test_file("report");
     char *page;
 
+    NEED_GNUPLOT;
     for (int with = 0; with < 2; with++) {
         fake recording;
         txd_status status;
@@ -222,7 +217,6 @@ START_TEST(gradients_are_shown_where_they_were_recorded_and_explained_where_not)
         if (with)
             series_add_gradients(&recording, &plan);
         status = txd_report_html(recording.trace, "some.h5", folder);
-        NEED_GNUPLOT(status);
         ck_assert_msg(status == TXD_OK, "%s", txd_message());
         page = read_page(folder);
         ck_assert_uint_eq(count_of(page, "<h2>Gradients"), (size_t)with);

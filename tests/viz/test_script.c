@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "viz/curves.h"
 #include "viz/script.h"
 
 static void check_clean(const char *text, size_t limit, const char *expected)
@@ -118,8 +119,44 @@ START_TEST(a_picture_without_a_known_ending_is_refused)
 }
 END_TEST
 
+/* Names come from the file: whatever they are, they stay inside quotes. */
+START_TEST(names_in_a_chart_stay_text)
+{
+    static char name[] = "it's `touch x` 100%\n!touch y\"";
+    static double x[2] = {0, 1}, y[2] = {1, 2};
+    const txd_tic tics[2] = {{0, name, NULL}, {1, "", name}};
+    txd_line line = {.name = name, .x = x, .y = y, .count = 2, .legend = true};
+    txd_chart chart = {.title = name, .graph_count = 1};
+    txd_chart_script script;
+    txd_text picture;
+    txd_status status;
+
+    ck_assert_int_eq(txd_arena_create(&chart.arena), TXD_OK);
+    chart.graphs[0] = (txd_graph){.x_title = name,
+                                  .y_title = name,
+                                  .lines = &line,
+                                  .line_count = 1,
+                                  .tics = tics,
+                                  .tic_count = 2,
+                                  .level_count = 1,
+                                  .levels = {{name, "#000000", 1.5}}};
+    ck_assert_int_eq(txd_chart_note(&chart, true, "#000000", name), TXD_OK);
+    ck_assert_int_eq(txd_chart_settle(&chart), TXD_OK);
+    ck_assert_int_eq(txd_chart_write(&script, &chart, TXD_IMAGE_PNG), TXD_OK);
+    ck_assert_ptr_null(strstr(txd_text_get(&script.text), "\n!"));
+    ck_assert_ptr_null(strstr(txd_text_get(&script.text), "t's"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&script.text), "100%%"));
+    txd_text_finish(&script.text);
+    txd_text_init(&picture);
+    status = txd_chart_image(&picture, &chart, TXD_IMAGE_PNG);
+    ck_assert_msg(status == TXD_OK || status == TXD_ERR_MISSING, "%s", txd_message());
+    txd_text_finish(&picture);
+    txd_arena_destroy(chart.arena);
+}
+END_TEST
+
 TEST_MAIN(control_characters_become_visible, invalid_utf8_is_replaced_byte_by_byte,
           marks_that_turn_the_direction_are_replaced, good_text_of_all_scripts_stays,
           long_text_ends_in_an_ellipsis, strings_keep_quotes_apart_and_hold_no_newline,
           lines_break_between_words_and_long_words_break_anywhere,
-          a_picture_without_a_known_ending_is_refused)
+          a_picture_without_a_known_ending_is_refused, names_in_a_chart_stay_text)
