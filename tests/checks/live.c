@@ -167,6 +167,11 @@ static void run_steps(live *l, txd_encoder *encoder, txd_run *run, tape *t)
     }
 }
 
+static int threads_of(const live *l)
+{
+    return l->planted && l->planted->threads ? l->planted->threads : 1;
+}
+
 static void judge(live *l, const txd_backend *backend, const char *only)
 {
     txd_check_select select = {.only = only};
@@ -174,7 +179,7 @@ static void judge(live *l, const txd_backend *backend, const char *only)
                                .plan = l->plan,
                                .params = l->params,
                                .backward = txd_record_asks_gradients(l->root),
-                               .threads = 1};
+                               .threads = threads_of(l)};
     txd_check_context context = {.claimed = &l->claimed,
                                  .format = txd_backend_format(backend),
                                  .is_drawn = !l->checkpoint,

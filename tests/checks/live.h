@@ -10,11 +10,12 @@
 #include "probes/recorder.h"
 #include "suite.h"
 
-/* What a test plants beside the faults of the cfg; all may be NULL. */
+/* What a test plants beside the faults of the cfg; all may be NULL or 0. */
 typedef struct live_plant {
     const txd_tap *tap; /* that edits */
     const struct txd_override *override;
     const char *record; /* where to record */
+    int threads;        /* 0 = 1 */
 } live_plant;
 
 typedef struct live {

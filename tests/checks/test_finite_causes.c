@@ -378,7 +378,6 @@ TEST_MAIN(a_missing_scale_overflows_in_any_layer,
           a_mask_that_is_multiplied_by_its_fill_is_one,
           a_softmax_that_does_not_subtract_the_largest_score_is_one,
           padding_that_enters_after_all_is_one, a_loss_scale_beyond_the_format_is_one,
-
           a_loss_scale_with_which_gradients_overflow_later_is_one,
           a_loss_scale_with_which_a_parameters_gradient_overflows_is_one,
           a_norm_of_nearly_nothing_is_one_backward)

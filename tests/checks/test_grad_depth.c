@@ -27,6 +27,11 @@ static void expect_live(const char *preset, const char *placement, size_t layers
                   txd_verdict_name(r->verdict),
                   r->finding_count ? r->findings[0].message : r->note);
     ck_assert_uint_eq(r->evaluated, layers);
+    if (verdict == TXD_VERDICT_FAIL) {
+        ck_assert_str_eq(r->findings[0].site, "layers.1@grad");
+        ck_assert_ptr_nonnull(strstr(r->findings[0].message, "is cut off from it"));
+        ck_assert_uint_eq(r->finding_total, 1);
+    }
     live_finish(&l);
 }
 

@@ -255,14 +255,16 @@ START_TEST(random_tokens_for_an_encoder_have_the_decoders_batch)
     txd_input_source *source = open_text(
         ENCODER, "input : { " TWO "memory : { random : { length = 4; }; }; };");
     txd_inputs inputs = step_of(source, 0), read;
+    uint64_t key = txd_rng_key(5, "input.memory.random");
 
     ck_shape(&inputs, 2, 4);
     ck_valid(&inputs, "11111111");
     ck_assert_int_eq(txd_input_source_encoder(&read, source, cfg_text_memory(), 0),
                      TXD_OK);
     ck_assert_uint_eq(read.batch, 2);
+    ck_assert_uint_eq(read.length, 4);
     for (size_t i = 0; i < 8; i++)
-        ck_assert_int_lt(read.tokens[i], 60);
+        ck_assert_int_eq(read.tokens[i], (int32_t)(60 * txd_rng_uniform(key, i)));
     close_text(source);
 }
 END_TEST

@@ -23,6 +23,7 @@ typedef struct watch {
     double squares;        /* of the gradients of parameters */
     char first[120];       /* where the first of those was */
     double edit;           /* put into embed.out, if it is not NaN */
+    double edited;         /* what then stood there */
 } watch;
 
 static unsigned ask(void *self, const txd_site *site)
@@ -59,6 +60,9 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
     (void)slot;
     w->sites[block->site->kind] += block->last;
+    if (block->site->kind == TXD_SITE_VALUE &&
+        block->site->point == TXD_POINT_EMBED_OUT)
+        w->edited = txd_tensor_get(&block->value, 1);
     for (size_t i = 0; i < txd_tensor_count(&block->value); i++) {
         double value = txd_tensor_get(&block->value, i);
 
@@ -179,6 +183,7 @@ START_TEST(a_value_that_is_edited_is_stored_in_the_format)
     OK(observe_random(&o, 1, 8));
     run(&w, &o, backend_of("fp16"));
     ck_assert_msg(w.foreign == 0, "%s", w.first);
+    ck_assert(w.edited == 0x1.998p-4); /* the float16 next to 0.1 */
     observe_finish(&o);
 }
 END_TEST
@@ -302,7 +307,7 @@ START_TEST(the_bits_do_not_depend_on_the_threads)
     size_t count;
 
     OK(observe_cfg(&o, variants[1], "bf16"));
-    OK(observe_random(&o, 2, 20));
+    OK(observe_random(&o, 4, 200)); /* or one thread does it all */
     o.threads = 1;
     OK(observe_pass(&o));
     count = observe_site(&o, "logits")->count;

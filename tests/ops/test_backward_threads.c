@@ -137,7 +137,7 @@ static void run_loss(struct trial *t, void *args)
 
 START_TEST(activations_and_losses_have_the_same_bits_with_any_number_of_threads)
 {
-    enum { COUNT = 70000, LOSSES = 100, VOCAB = COUNT / LOSSES };
+    enum { COUNT = 120000, LOSSES = 100, VOCAB = COUNT / LOSSES };
     struct trial t;
 
     for (size_t i = 0; trial_begin(&t, i); i++) {
