@@ -26,8 +26,8 @@ extern "C" {
 
 /* Where an operation is called. */
 typedef struct txd_op_site {
-    int layer;                    /* -1 outside of layers */
-    int point;                    /* the txd_point whose value it makes */
+    int layer; /* -1 outside of layers */
+    int point; /* the txd_point whose value it makes; TXD_POINT_COUNT if none */
     int batch, head, first_query; /* of a tile; -1 for whole values */
     const void *self;
 } txd_op_site;
@@ -80,7 +80,8 @@ struct txd_linear_back_args {
 };
 
 /* out (rows, width) = gain * (x - mean) / sqrt(var + eps) + bias over each row, or
- * without mean and bias when `root_mean_square`. bias may be NULL. */
+ * without mean when `root_mean_square`. bias may be NULL. Bounds: ops/bounds.c; of the
+ * backward entry, bounds_back.c. */
 struct txd_norm_args {
     txd_op_site at;
     void *out;
@@ -106,7 +107,8 @@ struct txd_norm_back_args {
     bool add; /* to d_x */
 };
 
-/* out = act(x); kind is a txd_activation of model/config.h. */
+/* out = act(x); kind is a txd_activation of model/config.h.
+ * |error| <= 12 u_acc (|x| + |out|), then one rounding to store. */
 struct txd_activate_args {
     txd_op_site at;
     void *out;
@@ -185,7 +187,7 @@ struct txd_visible_args {
 };
 
 /* out (rows, keys) with row stride `stride` = scale * q (rows, width) k (keys,
- * width)^T. |error| <= gamma_{width+1}(u_acc) |scale| |q||k|^T, then one rounding to
+ * width)^T. |error| <= gamma_{width+2}(u_acc) |scale| |q||k|^T, then one rounding to
  * store. */
 struct txd_scores_args {
     txd_op_site at;
@@ -229,7 +231,9 @@ struct txd_mask_back_args {
 
 /* out = softmax of each row of masked, keys [begin, end) of it taking part; the other
  * computed cells come out as 0. A row whose largest value is -inf follows masked_row (a
- * txd_masked_row of model/config.h). out may be masked. */
+ * txd_masked_row of model/config.h) in all its computed cells. out may be masked.
+ * |error| <= (gamma_{keys+10}(u_acc) + 2 u_acc (d + 1)) out, d the largest difference
+ * to the row's maximum, then one rounding to store; more if `same` (ops/bounds.c). */
 struct txd_softmax_args {
     txd_op_site at;
     void *out;
@@ -296,8 +300,9 @@ struct txd_mix_back_args {
     size_t rows, keys, stride, width;
 };
 
-/* out (rows) = log-sum-exp(logits (rows, vocab)) - logits[target]; NaN for target < 0
- */
+/* out (rows) = log-sum-exp(logits (rows, vocab)) - logits[target]; NaN for target < 0.
+ * |error| <= gamma_{vocab+4}(u_acc) + u_acc (8 max |logits| + 4 |out| + 4), then one
+ * rounding to store. */
 struct txd_loss_args {
     txd_op_site at;
     void *out;

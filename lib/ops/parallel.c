@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one loop over threads, and what is named by the tables of this folder. Work is
- * handed out dynamically: what a task computes never depends on who computes it.
+ * The one loop over threads. Work is handed out dynamically: what a task computes never
+ * depends on who computes it.
  */
 #include "ops/ops.h"
 

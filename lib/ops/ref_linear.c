@@ -54,13 +54,9 @@ static real dot(const real *x, const real *y, size_t count)
     return sum;
 }
 
-struct linear_job {
-    const struct txd_linear_args *a;
-};
-
 static txd_status linear_row(void *self, size_t r, int worker)
 {
-    const struct txd_linear_args *a = ((struct linear_job *)self)->a;
+    const struct txd_linear_args *a = self;
     const real *x = a->x, *weight = a->weight, *bias = a->bias;
     real *out = a->out;
 
@@ -75,9 +71,9 @@ static txd_status linear_row(void *self, size_t r, int worker)
 
 txd_status REF(linear)(txd_ctx *ctx, const struct txd_linear_args *a)
 {
-    struct linear_job job = {a};
+    struct txd_linear_args copy = *a;
 
-    return txd_parallel(ctx, a->rows, 8.0 * (double)(a->n * a->k), linear_row, &job);
+    return txd_parallel(ctx, a->rows, 8.0 * (double)(a->n * a->k), linear_row, &copy);
 }
 
 /* One row of d_x: the rows of weight, each as often as d_out says. */
