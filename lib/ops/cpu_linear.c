@@ -12,9 +12,18 @@
 #include "ops/cpu.h"
 #include "ops/ref.h"
 
-/* Rows and columns of a block of a linear map. */
-#define BLOCK_ROWS 64
-#define BLOCK_COLUMNS 512
+/* Rows and columns of a block of a linear map, at most. A BLAS packs anew what a block
+ * reads, which costs as much as some ten products of every element that is packed, and
+ * more where lines are a power of two long: hence large blocks, ... */
+#define BLOCK_MOST 512
+/* ... which are cut while there are fewer than so many, unless they are small: */
+#define BLOCKS 8
+#define BLOCK_PRODUCTS 8e6
+#define BLOCK_LEAST 32
+/* The lanes of a BLAS kernel's tile, at most: cuts fall between tiles. */
+#define TILE 16
+/* Columns of a stripe of d_bias. */
+#define STRIPE 512
 /* Products per scalar operation's time. */
 #define VECTOR 8
 
@@ -28,39 +37,86 @@ static size_t blocks_of(size_t count, size_t block)
     return (count + block - 1) / block;
 }
 
+/* How a matrix whose elements are sums of `depth` products is cut: by its shape alone.
+ */
+struct blocks {
+    size_t rows, columns; /* of the matrix */
+    size_t height, width; /* of a block */
+    size_t down, across;  /* blocks */
+    double products;      /* of a block */
+};
+
+/* The size of the parts, about equal, into which `count` is cut. */
+static size_t part_of(size_t count, size_t most)
+{
+    size_t parts = blocks_of(count, most);
+
+    return parts < 2 ? count : blocks_of(blocks_of(count, parts), TILE) * TILE;
+}
+
+static void cut(struct blocks *b, size_t height, size_t width, size_t depth)
+{
+    b->height = part_of(b->rows, height);
+    b->width = part_of(b->columns, width);
+    b->down = blocks_of(b->rows, b->height);
+    b->across = blocks_of(b->columns, b->width);
+    b->products = (double)b->height * (double)b->width * (double)depth;
+}
+
+/* Blocks are twice as high as wide, if not as wide as high. */
+static struct blocks blocks_over(size_t rows, size_t columns, size_t depth)
+{
+    struct blocks b = {.rows = rows, .columns = columns};
+    size_t height = BLOCK_MOST, width = BLOCK_MOST;
+
+    if (rows == 0 || columns == 0)
+        return b;
+    for (cut(&b, height, width, depth);
+         b.down * b.across < BLOCKS && b.products > BLOCK_PRODUCTS &&
+         height > BLOCK_LEAST;
+         cut(&b, height, width, depth)) {
+        if (width == height)
+            width /= 2;
+        else
+            height /= 2;
+    }
+    return b;
+}
+
 /* The i-th block of a matrix. */
 struct block {
     size_t row, column, rows, columns;
 };
 
-static struct block block_of(size_t i, size_t rows, size_t columns)
+static struct block block_of(const struct blocks *blocks, size_t i)
 {
-    size_t across = blocks_of(columns, BLOCK_COLUMNS);
-    struct block b = {.row = i / across * BLOCK_ROWS,
-                      .column = i % across * BLOCK_COLUMNS};
+    struct block b = {.row = i / blocks->across * blocks->height,
+                      .column = i % blocks->across * blocks->width};
 
-    b.rows = least(BLOCK_ROWS, rows - b.row);
-    b.columns = least(BLOCK_COLUMNS, columns - b.column);
+    b.rows = least(blocks->height, blocks->rows - b.row);
+    b.columns = least(blocks->width, blocks->columns - b.column);
     return b;
 }
 
-/* Runs `body` over the blocks of a matrix whose elements are sums of `depth` products.
- */
-static txd_status over_blocks(txd_ctx *ctx, const size_t shape[2], size_t depth,
+static txd_status over_blocks(txd_ctx *ctx, const struct blocks *blocks,
                               txd_status (*body)(void *self, size_t i, int worker),
                               void *self)
 {
-    size_t blocks =
-        blocks_of(shape[0], BLOCK_ROWS) * blocks_of(shape[1], BLOCK_COLUMNS);
-    double products = (double)shape[0] * (double)shape[1] * (double)depth;
-
-    return txd_parallel(ctx, blocks, products / VECTOR / (double)blocks, body, self);
+    return txd_parallel(ctx, blocks->down * blocks->across, blocks->products / VECTOR,
+                        body, self);
 }
+
+/* A linear map, forward or back, and how its result is cut. */
+struct linear_job {
+    const struct txd_linear_args *a;
+    struct blocks blocks;
+};
 
 static txd_status linear_block(void *self, size_t i, int worker)
 {
-    const struct txd_linear_args *a = self;
-    struct block b = block_of(i, a->rows, a->n);
+    const struct linear_job *job = self;
+    const struct txd_linear_args *a = job->a;
+    struct block b = block_of(&job->blocks, i);
     const float *bias = a->bias;
     float *out = (float *)a->out + b.row * a->n + b.column;
 
@@ -81,16 +137,21 @@ static txd_status linear_block(void *self, size_t i, int worker)
 
 txd_status txd_cpu32_linear(txd_ctx *ctx, const struct txd_linear_args *a)
 {
-    struct txd_linear_args copy = *a;
+    struct linear_job job = {a, blocks_over(a->rows, a->n, a->k)};
 
-    return over_blocks(ctx, (const size_t[2]){a->rows, a->n}, a->k, linear_block,
-                       &copy);
+    return over_blocks(ctx, &job.blocks, linear_block, &job);
 }
+
+struct linear_back_job {
+    const struct txd_linear_back_args *a;
+    struct blocks blocks;
+};
 
 static txd_status linear_back_x(void *self, size_t i, int worker)
 {
-    const struct txd_linear_back_args *a = self;
-    struct block b = block_of(i, a->rows, a->k);
+    const struct linear_back_job *job = self;
+    const struct txd_linear_back_args *a = job->a;
+    struct block b = block_of(&job->blocks, i);
     float *d_x = (float *)a->d_x + b.row * a->k + b.column;
 
     (void)worker;
@@ -107,8 +168,9 @@ static txd_status linear_back_x(void *self, size_t i, int worker)
 /* All rows are in one product: no sum is divided among tasks. */
 static txd_status linear_back_weight(void *self, size_t i, int worker)
 {
-    const struct txd_linear_back_args *a = self;
-    struct block b = block_of(i, a->n, a->k);
+    const struct linear_back_job *job = self;
+    const struct txd_linear_back_args *a = job->a;
+    struct block b = block_of(&job->blocks, i);
 
     (void)worker;
     if (a->rows > 0)
@@ -122,7 +184,7 @@ static txd_status linear_back_weight(void *self, size_t i, int worker)
 static txd_status linear_back_bias(void *self, size_t i, int worker)
 {
     const struct txd_linear_back_args *a = self;
-    size_t begin = i * BLOCK_COLUMNS, end = least(a->n, begin + BLOCK_COLUMNS);
+    size_t begin = i * STRIPE, end = least(a->n, begin + STRIPE);
     const float *d_out = a->d_out;
     float *d_bias = a->d_bias;
 
@@ -136,17 +198,20 @@ static txd_status linear_back_bias(void *self, size_t i, int worker)
 txd_status txd_cpu32_linear_back(txd_ctx *ctx, const struct txd_linear_back_args *a)
 {
     struct txd_linear_back_args copy = *a;
+    struct linear_back_job job = {.a = a};
 
-    if (a->d_x != NULL)
-        TXD_TRY(over_blocks(ctx, (const size_t[2]){a->rows, a->k}, a->n, linear_back_x,
-                            &copy));
-    if (a->d_weight != NULL)
-        TXD_TRY(over_blocks(ctx, (const size_t[2]){a->n, a->k}, a->rows,
-                            linear_back_weight, &copy));
+    if (a->d_x != NULL) {
+        job.blocks = blocks_over(a->rows, a->k, a->n);
+        TXD_TRY(over_blocks(ctx, &job.blocks, linear_back_x, &job));
+    }
+    if (a->d_weight != NULL) {
+        job.blocks = blocks_over(a->n, a->k, a->rows);
+        TXD_TRY(over_blocks(ctx, &job.blocks, linear_back_weight, &job));
+    }
     if (a->d_bias == NULL)
         return TXD_OK;
-    return txd_parallel(ctx, blocks_of(a->n, BLOCK_COLUMNS),
-                        (double)a->rows * BLOCK_COLUMNS, linear_back_bias, &copy);
+    return txd_parallel(ctx, blocks_of(a->n, STRIPE), (double)a->rows * STRIPE,
+                        linear_back_bias, &copy);
 }
 
 /* ---- attention ---- */

@@ -101,6 +101,11 @@ void trial_results_begin(struct trial *t, struct trial_result *results, size_t c
 void trial_results_check(struct trial *t, txd_op op, void *args,
                          struct trial_result *results, size_t count);
 
+/* One shape of linear, with a bias or not, and of linear_back. */
+void trial_linear_shape(struct trial *t, size_t rows, size_t n, size_t k, bool biased);
+void trial_linear_back_shape(struct trial *t, size_t rows, size_t n, size_t k,
+                             bool add);
+
 /* One function per operation. */
 #define TXD_OP(name, arguments) void trial_##name(struct trial *t);
 TXD_OPS(TXD_OP)

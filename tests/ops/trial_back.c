@@ -27,8 +27,7 @@ void trial_embed_back(struct trial *t)
     trial_results_check(t, TXD_OP_embed_back, &a, &r, 1);
 }
 
-static void linear_back_shape(struct trial *t, size_t rows, size_t n, size_t k,
-                              bool add)
+void trial_linear_back_shape(struct trial *t, size_t rows, size_t n, size_t k, bool add)
 {
     double *d_out = trial_doubles(t, "d_out", rows * n);
     double *x = trial_doubles(t, "x", rows * k), *w = trial_doubles(t, "w", n * k);
@@ -53,10 +52,10 @@ void trial_linear_back(struct trial *t)
 {
     size_t s = trial_sizes[t->size];
 
-    linear_back_shape(t, s, 5, 9, false);
-    linear_back_shape(t, 3, s, 9, true);
-    linear_back_shape(t, 3, 5, s, false);
-    linear_back_shape(t, s, 3, 5 * s, true);
+    trial_linear_back_shape(t, s, 5, 9, false);
+    trial_linear_back_shape(t, 3, s, 9, true);
+    trial_linear_back_shape(t, 3, 5, s, false);
+    trial_linear_back_shape(t, s, 3, 5 * s, true);
 }
 
 static void norm_back_kind(struct trial *t, size_t rows, bool rms, bool add)

@@ -43,7 +43,7 @@ void trial_sinusoid(struct trial *t)
     trial_compare(t, "sinusoid", a.out, exact, allowed, rows * width);
 }
 
-static void linear_shape(struct trial *t, size_t rows, size_t n, size_t k, bool biased)
+void trial_linear_shape(struct trial *t, size_t rows, size_t n, size_t k, bool biased)
 {
     double *x = trial_doubles(t, "x", rows * k), *w = trial_doubles(t, "w", n * k);
     double *bias = biased ? trial_doubles(t, "bias", n) : NULL;
@@ -66,9 +66,9 @@ void trial_linear(struct trial *t)
 {
     size_t s = trial_sizes[t->size];
 
-    linear_shape(t, s, 5, 9, true);
-    linear_shape(t, 3, s, 9, false);
-    linear_shape(t, 3, 5, s, true);
+    trial_linear_shape(t, s, 5, 9, true);
+    trial_linear_shape(t, 3, s, 9, false);
+    trial_linear_shape(t, 3, 5, s, true);
 }
 
 static void norm_kind(struct trial *t, bool rms)
