@@ -37,6 +37,7 @@
 #include "model/points.h"
 #include "model/run.h"
 #include "model/taps.h"
+#include "ops/kernels.h"
 #include "ops/rows.h"
 #include "ops/stats.h"
 

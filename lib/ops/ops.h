@@ -77,7 +77,8 @@ typedef enum txd_op {
 } txd_op;
 
 struct txd_backend {
-    const char *name, *sentence, *simd;
+    const char *name, *sentence;
+    const char *simd; /* NULL: that of ops/kernels.h */
     txd_dtype dtype;  /* in memory: TXD_F64 or TXD_F32 */
     txd_dtype format; /* to which stored values are rounded: dtype, TXD_BF16, TXD_F16 */
     struct txd_ops ops; /* always full */

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "ops/cpu.h"
 #include "ops/emulated.h"
+#include "ops/kernels.h"
 #include "ops/ref.h"
 #include "ops/registry.h"
 
@@ -89,7 +90,6 @@ static const txd_backend ref32 = {
 static const txd_backend cpu32 = {
     .name = "cpu32",
     .sentence = "float32 with products through a BLAS, on all cores",
-    .simd = "portable",
     .dtype = TXD_F32,
     .format = TXD_F32,
     .ops = {TXD_OPS(TXD_REF32_ENTRY) TXD_OPS_CPU32},
@@ -99,8 +99,7 @@ static const txd_backend cpu32 = {
 };
 
 #define EMULATED                                                                       \
-    .simd = "portable", .dtype = TXD_F32, HOST_MEMORY, .blas = txd_cpu_blas,           \
-    .prepare = txd_cpu_prepare
+    .dtype = TXD_F32, HOST_MEMORY, .blas = txd_cpu_blas, .prepare = txd_cpu_prepare
 
 static const txd_backend bf16 = {
     .name = "bf16",
@@ -186,7 +185,7 @@ txd_roundoff txd_roundoff_of(const txd_backend *backend)
 
 const char *txd_backend_simd(const txd_backend *backend)
 {
-    return backend->simd;
+    return backend->simd != NULL ? backend->simd : txd_kernels_here()->name;
 }
 
 const char *txd_backend_blas(const txd_backend *backend)

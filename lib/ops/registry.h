@@ -37,9 +37,9 @@ txd_roundoff txd_roundoff_of_format(txd_dtype format);
 /* Of a backend. */
 txd_roundoff txd_roundoff_of(const txd_backend *backend);
 
-/* What the arithmetic runs on, for recordings: "portable", and the BLAS with its core
- * ("OpenBLAS 0.3.21, core Cooperlake, OpenMP build, 1 thread per call"); "none"
- * without one. */
+/* What the arithmetic runs on, for recordings: "portable" or the instruction set of the
+ * kernels ("avx2", "avx512"), and the BLAS with its core ("OpenBLAS 0.3.21, core
+ * Cooperlake, OpenMP build, 1 thread per call"); "none" without one. */
 const char *txd_backend_simd(const txd_backend *backend);
 const char *txd_backend_blas(const txd_backend *backend);
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels for x86 CPUs with AVX2. System headers come before the target is set.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ops/kernels_sets.h"
+
+#if TXD_X86
+
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC target("avx2")
+#endif
+
+#define TXD_VECTOR_BYTES 32
+#include "ops/kernels_internal.h"
+
+const txd_kernels txd_kernels_avx2 = TXD_KERNELS("avx2");
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
+
+#endif

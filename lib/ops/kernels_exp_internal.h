@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * exp of float32 by x = k ln 2 + r, |r| <= ln 2 / 2, and a polynomial of degree 6 in r
+ * (relative error below 2^-28); k is the rounded sum of x / ln 2 and a number so large
+ * that the sum's unit is 1, and stands in its lowest bits.
+ */
+#ifndef TXD_OPS_KERNELS_EXP_INTERNAL_H
+#define TXD_OPS_KERNELS_EXP_INTERNAL_H
+
+#include "ops/vector_internal.h"
+
+/* Below this exp rounds to 0, above that to infinity. */
+#define EXP_LOWEST -104.0f
+#define EXP_HIGHEST 89.0f
+/* What exp_scaled gives is larger by this factor. */
+#define EXP_SCALE 0x1p24f
+#define EXP_SHIFT 24
+
+/* exp(r) of x = k ln 2 + r, where *sum = shift + k. The head of ln 2 has 15 bits, so
+ * that its product with k is exact, and so is the difference. */
+INLINE floats exp_reduced(floats *sum, floats x, float shift)
+{
+    const float head = 0x1.62e4p-1f, tail = 0x1.7f7d1cp-20f;
+    floats k, r, p;
+
+    *sum = x * 0x1.715476p+0f + shift;
+    k = *sum - shift;
+    r = x - k * head - k * tail;
+    p = 0x1.123b02p-7f + r * 0x1.6a2256p-10f;
+    p = 0x1.5558f8p-5f + r * p;
+    p = 0x1.555490p-3f + r * p;
+    p = 0x1.fffffcp-2f + r * p;
+    return 1 + (r + r * r * p);
+}
+
+/* EXP_SCALE exp(x) for x <= 0 or NaN: never subnormal, so that one exact factor is
+ * enough, and whoever multiplies by 1 / EXP_SCALE rounds once. x below EXP_LOWEST must
+ * have been raised to it. The exponent's bits are those of the sum: the bits of 1.5 *
+ * 2^23 above them are shifted out. */
+INLINE floats exp_scaled(floats x)
+{
+    floats sum, e = exp_reduced(&sum, x, 0x1.8p23f + 127 + EXP_SHIFT);
+
+    return e * (floats)(bits_of(sum) << 23);
+}
+
+/* exp(x) of anything; the second factor rounds what is subnormal. */
+INLINE floats exp_of(floats x)
+{
+    const floats low = spread(EXP_LOWEST), high = spread(EXP_HIGHEST);
+    floats sum, e;
+    ints k, half;
+
+    x = choose(x < low, low, x);
+    x = choose(x > high, high, x);
+    e = exp_reduced(&sum, x, 0x1.8p23f);
+    k = bits_of(sum) - bits_of(spread(0x1.8p23f));
+    half = k >> 1;
+    return e * (floats)((half + 127) << 23) * (floats)((k - half + 127) << 23);
+}
+
+static inline void exp_row(float *out, const float *x, size_t count)
+{
+    float tail[LANES];
+
+    for (; count >= LANES; count -= LANES, x += LANES, out += LANES)
+        EACH_PART (p)
+            store(out + p * PART_FLOATS, exp_of(load(x + p * PART_FLOATS)));
+    if (count == 0)
+        return;
+    load_tail(tail, x, count, 0);
+    EACH_PART (p)
+        store(tail + p * PART_FLOATS, exp_of(load(tail + p * PART_FLOATS)));
+    memcpy(out, tail, count * sizeof *out);
+}
+
+#endif

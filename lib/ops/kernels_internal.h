@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of one instruction set: what kernels_SET.c makes of the bodies below, which
+ * are written once. Whoever adds a kernel adds it here and to ops/kernels.h.
+ */
+#ifndef TXD_OPS_KERNELS_INTERNAL_H
+#define TXD_OPS_KERNELS_INTERNAL_H
+
+#include "ops/kernels.h"
+#include "ops/kernels_exp_internal.h"
+#include "ops/kernels_scan_internal.h"
+
+/* The initialiser of a table. */
+#define TXD_KERNELS(set)                                                               \
+    {                                                                                  \
+        .name = set, .exp = exp_row, .finite = finite_row, .zero = zero_row,           \
+    }
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels: the same bits from every set, nothing touched beyond the rows, and what
+ * each is worth against the formula in double.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernel_frame.h"
+#include "suite.h"
+
+/* ---- every set, every length, every place ---- */
+
+static void run_exp(const txd_kernels *k, const struct kernel_row *row)
+{
+    k->exp(row->out, row->x, row->count);
+}
+
+static void run_scans(const txd_kernels *k, const struct kernel_row *row)
+{
+    row->numbers[0] = k->finite(row->x, row->count);
+    row->numbers[1] = k->zero(row->x, row->count);
+}
+
+static const struct kernel_case cases[] = {
+    {"exp", run_exp, true},
+    {"scans", run_scans, false},
+};
+
+START_TEST(every_set_gives_the_bits_of_the_portable_one)
+{
+    kernel_cases_agree(cases, sizeof cases / sizeof *cases);
+}
+END_TEST
+
+START_TEST(the_portable_set_comes_first_and_the_one_in_use_last)
+{
+    const txd_kernels *last = txd_kernels_at(0);
+
+    ck_assert_str_eq(last->name, "portable");
+    for (size_t i = 0; txd_kernels_at(i) != NULL; i++)
+        last = txd_kernels_at(i);
+    ck_assert_ptr_eq(last, txd_kernels_here());
+}
+END_TEST
+
+/* ---- exp ---- */
+
+/* What a float at this value is apart from the next. */
+static double unit_at(double value)
+{
+    return value < (double)FLT_MIN ? 0x1p-149 : ldexp(0x1p-23, ilogb(value));
+}
+
+/* Infinite where the largest number is near or passed, finite elsewhere. */
+static bool may_be(float value, double exact)
+{
+    double edge = (double)FLT_MAX, unit = unit_at(edge);
+
+    return isinf(value) ? exact > edge - unit : value >= 0 && exact < edge + unit;
+}
+
+START_TEST(exp_is_within_one_unit_of_the_last_place_subnormal_results_included)
+{
+    enum { BLOCK = 64, STEP = 5003 };
+    float x[BLOCK], out[BLOCK];
+    double worst = 0;
+    uint32_t bits = 0;
+
+    for (bool over = false; !over;) {
+        for (size_t i = 0; i < BLOCK; i++, bits += STEP) {
+            over = over || bits > UINT32_MAX - STEP;
+            memcpy(&x[i], &bits, sizeof bits);
+        }
+        txd_kernels_here()->exp(out, x, BLOCK);
+        for (size_t i = 0; i < BLOCK; i++) {
+            double exact = exp((double)x[i]), unit = unit_at(exact);
+
+            if (isnan(x[i]) ? !isnan(out[i]) : !may_be(out[i], exact))
+                ck_abort_msg("exp(%a) is %a", (double)x[i], (double)out[i]);
+            if (isfinite(out[i]))
+                worst = fmax(worst, fabs((double)out[i] - exact) / unit);
+        }
+    }
+    ck_assert_double_le(worst, 1);
+    ck_assert_double_gt(worst, 0.5); /* the best that rounding alone could do */
+}
+END_TEST
+
+START_TEST(exp_of_0_is_1_and_of_minus_infinity_0)
+{
+    const float x[] = {0, -0.0f, -INFINITY, INFINITY, -1000, -103.9f, 1000};
+    float out[7];
+
+    for (size_t i = 0; txd_kernels_at(i) != NULL; i++) {
+        txd_kernels_at(i)->exp(out, x, 7);
+        ck_assert(out[0] == 1 && out[1] == 1);
+        ck_assert(out[2] == 0 && !signbit(out[2]));
+        ck_assert(out[3] == INFINITY && out[6] == INFINITY);
+        ck_assert(out[4] == 0);
+        ck_assert(out[5] == 0x1p-149f);
+    }
+}
+END_TEST
+
+/* ---- scans ---- */
+
+START_TEST(a_scan_finds_one_element_among_many_wherever_it_is)
+{
+    enum { LENGTH = 1100 };
+    static float x[LENGTH];
+
+    for (size_t s = 0; txd_kernels_at(s) != NULL; s++) {
+        const txd_kernels *k = txd_kernels_at(s);
+
+        memset(x, 0, sizeof x);
+        x[3] = -0.0f;
+        ck_assert(k->finite(x, LENGTH) && k->zero(x, LENGTH));
+        ck_assert(k->finite(x, 0) && k->zero(x, 0));
+        for (size_t i = 0; i < LENGTH; i++) {
+            x[i] = 0x1p-149f;
+            ck_assert(k->finite(x, LENGTH) && !k->zero(x, LENGTH));
+            x[i] = -FLT_MAX;
+            ck_assert(k->finite(x, LENGTH) && !k->zero(x, LENGTH));
+            x[i] = i % 3 == 0 ? NAN : (i % 3 == 1 ? INFINITY : -INFINITY);
+            ck_assert(!k->finite(x, LENGTH) && !k->zero(x, LENGTH));
+            ck_assert(k->finite(x, i) && k->zero(x, i));
+            x[i] = 0;
+        }
+    }
+}
+END_TEST
+
+TEST_MAIN(every_set_gives_the_bits_of_the_portable_one,
+          the_portable_set_comes_first_and_the_one_in_use_last,
+          exp_is_within_one_unit_of_the_last_place_subnormal_results_included,
+          exp_of_0_is_1_and_of_minus_infinity_0,
+          a_scan_finds_one_element_among_many_wherever_it_is)
