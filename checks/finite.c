@@ -70,9 +70,8 @@ static size_t pairs_of(const txd_inputs *inputs)
 {
     size_t pairs = 0;
 
-    for (size_t i = 0; i + 1 < inputs->batch * inputs->length; i++)
-        pairs += (i + 1) % inputs->length != 0 && inputs->valid[i] != 0 &&
-                 inputs->valid[i + 1] != 0;
+    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
+        pairs += txd_inputs_is_pair(inputs, i);
     return pairs;
 }
 

@@ -60,8 +60,8 @@ void txd_grad_sums_finish(txd_grad_sums *sums)
 
 static bool has_pair(const txd_inputs *inputs)
 {
-    for (size_t i = 0; i + 1 < inputs->batch * inputs->length; i++)
-        if ((i + 1) % inputs->length != 0 && inputs->valid[i] && inputs->valid[i + 1])
+    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
+        if (txd_inputs_is_pair(inputs, i))
             return true;
     return false;
 }

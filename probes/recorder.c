@@ -194,13 +194,8 @@ txd_tap *const *txd_recorder_taps(const txd_recorder *recorder, size_t *count)
 /* What each token is to be followed by; -1 where a pair would hold padding. */
 static void fill_labels(int32_t *labels, const txd_inputs *inputs)
 {
-    for (size_t i = 0; i < inputs->batch * inputs->length; i++) {
-        bool has_next = (i + 1) % inputs->length != 0;
-
-        labels[i] = has_next && inputs->valid[i] && inputs->valid[i + 1]
-                        ? inputs->tokens[i + 1]
-                        : -1;
-    }
+    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
+        labels[i] = txd_inputs_is_pair(inputs, i) ? inputs->tokens[i + 1] : -1;
 }
 
 static txd_status write_inputs(txd_recorder *recorder, const txd_inputs *inputs)

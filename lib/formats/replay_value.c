@@ -227,8 +227,7 @@ static txd_status mark_no_target(txd_feed *feed, const uint8_t **out)
     TXD_TRY(txd_replay_reserve(&feed->marks, cells, 1));
     marks = feed->marks.data;
     for (size_t i = 0; i < cells; i++)
-        marks[i] =
-            (i + 1) % inputs->length == 0 || !inputs->valid[i] || !inputs->valid[i + 1];
+        marks[i] = !txd_inputs_is_pair(inputs, i);
     *out = marks;
     return TXD_OK;
 }

@@ -106,6 +106,11 @@ void txd_inputs_count_positions(txd_inputs *inputs)
     }
 }
 
+bool txd_inputs_is_pair(const txd_inputs *inputs, size_t i)
+{
+    return (i + 1) % inputs->length != 0 && inputs->valid[i] && inputs->valid[i + 1];
+}
+
 static txd_status check_memory(const txd_inputs *inputs, const txd_config *config)
 {
     const txd_tensor *memory = &inputs->memory;

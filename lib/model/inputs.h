@@ -40,6 +40,10 @@ txd_status txd_inputs_make_memory(txd_inputs *inputs, txd_arena *arena, size_t l
  * does not shift them); padding gets 0. */
 void txd_inputs_count_positions(txd_inputs *inputs);
 
+/* True if token `i` of all b t predicts the one after it: both are of one row, and
+ * real. The loss is the mean over these. */
+bool txd_inputs_is_pair(const txd_inputs *inputs, size_t i);
+
 /* Checks ids against vocab, positions against a learned table, lengths against
  * max_seq_len: ERR_CONFIG naming batch row, place, value and limit. */
 txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config);

@@ -257,11 +257,8 @@ static txd_status take_inputs(txd_run *run, const txd_inputs *inputs)
     memcpy(run->actual.valid, inputs->valid, count * sizeof(int32_t));
     memcpy(run->actual.document, inputs->document, count * sizeof(int32_t));
     for (size_t i = 0; i < count; i++) {
-        bool next =
-            (i + 1) % inputs->length != 0 && inputs->valid[i] && inputs->valid[i + 1];
-
         run->padded[i] = !inputs->valid[i];
-        run->targets[i] = next ? inputs->tokens[i + 1] : -1;
+        run->targets[i] = txd_inputs_is_pair(inputs, i) ? inputs->tokens[i + 1] : -1;
     }
     return run->model->config->cross ? take_memory(run, inputs) : TXD_OK;
 }
