@@ -7,9 +7,7 @@
  * The first visible key is left out of the second: many trained heads rest there.
  *
  * Rows with a single visible key say nothing, and sequences of fewer than 4 others too
- * little. "Nearly all" is `share` of a sequence's rows, in every sequence. One pass and
- * constant memory: the key that most rows vote for is found by Boyer and Moore's
- * majority vote, whose count is at least rows - 2 (rows that vote for another).
+ * little. "Nearly all" is `share` of a sequence's rows, in every sequence.
  */
 #include "checks/law.h"
 
@@ -17,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FEWEST_ROWS 4
 
@@ -26,14 +25,15 @@ typedef struct sequence {
     int attention; /* 2 layer, and 1 more for cross-attention */
     size_t batch, head;
     uint64_t rows, uniform;
-    double votes, key; /* of the majority vote */
+    uint64_t single; /* rows that give nearly all to the key that most do so to */
+    size_t key;      /* that key */
 } sequence;
 
 /* One head, over all its sequences. */
 typedef struct head {
     uint64_t sequences;
     double uniform, single; /* smallest share in a sequence of rows that are so */
-    double key;             /* of `single`, in the last sequence */
+    size_t key;             /* of `single`, in the last sequence */
     int step;
 } head;
 
@@ -44,6 +44,8 @@ typedef struct state {
     head *heads;       /* (attentions, heads) */
     size_t attentions; /* 2 layers */
     sequence now;
+    uint64_t *votes; /* (keys): rows of this sequence that give nearly all to each */
+    size_t keys, capacity;
     uint64_t rows, inherited;
 } state;
 
@@ -73,8 +75,7 @@ static void close_sequence(state *s)
         return;
     h = &s->heads[(size_t)q->attention * s->claimed->n_heads + q->head];
     uniform = (double)q->uniform / rows;
-    single = (rows + q->votes) / 2 / rows; /* rows that vote for the key */
-    single = q->votes > 0 ? single : 0;
+    single = (double)q->single / rows;
     s->rows += q->rows;
     h->uniform = h->sequences == 0 || uniform < h->uniform ? uniform : h->uniform;
     h->single = h->sequences == 0 || single < h->single ? single : h->single;
@@ -90,18 +91,30 @@ static bool is_same(const sequence *q, const txd_site *site, const txd_law_row *
 }
 
 /* A row that gives nearly everything to one key, which is not the first that it sees,
- * votes for that key; every other one against whatever is leading. */
-static void vote(sequence *q, const double *column, double peak)
+ * votes for that key. */
+static void vote(state *s, const double *column)
 {
     double key = column[TXD_ROW_PEAK_KEY];
-    bool is_single = column[TXD_ROW_PEAK] >= peak && !(column[TXD_ROW_FIRST] >= peak);
+    bool is_single =
+        column[TXD_ROW_PEAK] >= s->peak && !(column[TXD_ROW_FIRST] >= s->peak);
+    size_t place;
 
-    if (is_single && q->votes == 0)
-        q->key = key;
-    if (is_single && q->key == key)
-        q->votes++;
-    else if (q->votes > 0)
-        q->votes--;
+    if (!is_single || !(key >= 0 && key < (double)s->keys))
+        return;
+    place = (size_t)key;
+    if (++s->votes[place] <= s->now.single)
+        return;
+    s->now.single = s->votes[place];
+    s->now.key = place;
+}
+
+static void begin_sequence(state *s, const txd_site *site, const txd_law_row *row)
+{
+    s->now = (sequence){.step = site->step,
+                        .attention = attention_of(site),
+                        .batch = row->batch,
+                        .head = row->head};
+    memset(s->votes, 0, s->keys * sizeof *s->votes);
 }
 
 static void add_row(state *s, const txd_site *site, const txd_law_row *row)
@@ -111,8 +124,7 @@ static void add_row(state *s, const txd_site *site, const txd_law_row *row)
 
     if (!is_same(&s->now, site, row)) {
         close_sequence(s);
-        s->now = (sequence){
-            site->step, attention_of(site), row->batch, row->head, 0, 0, 0, -1};
+        begin_sequence(s, site, row);
     }
     if (!(seen >= 2))
         return;
@@ -122,7 +134,24 @@ static void add_row(state *s, const txd_site *site, const txd_law_row *row)
     }
     s->now.rows++;
     s->now.uniform += column[TXD_ROW_ENTROPY] >= (1 - s->uniform) * log(seen);
-    vote(&s->now, column, s->peak);
+    vote(s, column);
+}
+
+/* Room for the votes: a block of another attention or step may have more keys. */
+static txd_status reserve(state *s, size_t keys)
+{
+    uint64_t *grown;
+
+    s->keys = keys;
+    if (keys < s->capacity)
+        return TXD_OK;
+    grown = realloc(s->votes, (keys + 1) * sizeof *grown);
+    if (!grown)
+        return txd_fail(TXD_ERR_MEMORY, "attention_collapse: no memory for %zu keys",
+                        keys);
+    s->votes = grown;
+    s->capacity = keys + 1;
+    return TXD_OK;
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
@@ -131,6 +160,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     txd_law_row row;
 
     (void)slot;
+    TXD_TRY(reserve(s, block->dims[3]));
     for (size_t i = 0; i < txd_law_rows(block); i++)
         if (txd_law_row_get(&row, block, i))
             add_row(s, block->site, &row);
@@ -173,7 +203,7 @@ static void say_what(txd_finding *finding, const state *s, collapse kind,
     else
         txd_law_say(
             finding,
-            "give nearly all weight to one key (key %.0f in %g %% of the rows or "
+            "give nearly all weight to one key (key %zu in %g %% of the rows or "
             "more), which is not the first",
             first->key, 100 * s->share);
 }
@@ -284,6 +314,7 @@ static void destroy(void *self)
     state *s = self;
 
     free(s->heads);
+    free(s->votes);
     free(s);
 }
 

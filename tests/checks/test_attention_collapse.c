@@ -5,6 +5,7 @@
 #include "driver.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Weights of a row (keys 0..query) of a head. */
@@ -60,6 +61,12 @@ static void on_second_but_once(double *weights, size_t query)
         even(weights, query);
     else
         on_second(weights, query);
+}
+
+/* Half of the rows look at key 5; the others, before them, each at themselves. */
+static void on_self_then_on_one(double *weights, size_t query)
+{
+    on_key(weights, query, query < 5 ? query : 5, 0.999);
 }
 
 static void not_a_number(double *weights, size_t query)
@@ -140,6 +147,25 @@ START_TEST(what_all_heads_of_a_layer_do_is_a_warning_and_single_heads_are_inform
 }
 END_TEST
 
+START_TEST(what_rows_that_look_elsewhere_leave_is_counted_exactly)
+{
+    static const char *const shares[] = {"0.5", "0.51", "0.75"};
+
+    for (int i = 0; i < 3; i++) {
+        char rules[80];
+        driver d;
+
+        driver_init(&d);
+        snprintf(rules, sizeof rules,
+                 "checks : { attention_collapse : { share = %s; }; };", shares[i]);
+        ck_assert_int_eq(txd_cfg_parse(&d.root, d.arena, "rules", rules), TXD_OK);
+        ck_assert_int_eq(run(&d, on_self_then_on_one, 1, HEADS)->verdict,
+                         i == 0 ? TXD_VERDICT_WARN : TXD_VERDICT_PASS);
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(before_training_both_are_information_in_one_finding)
 {
     const row rows[] = {even, on_second};
@@ -206,6 +232,7 @@ END_TEST
 
 TEST_MAIN(healthy_weights_pass_and_rows_with_one_key_do_not_count,
           what_all_heads_of_a_layer_do_is_a_warning_and_single_heads_are_information,
+          what_rows_that_look_elsewhere_leave_is_counted_exactly,
           before_training_both_are_information_in_one_finding,
           a_head_has_collapsed_only_if_it_has_in_every_sequence,
           short_sequences_are_skipped_and_nan_breaks_the_law)
