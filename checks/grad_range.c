@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* In the order of thresholds.def. */
 enum { LOW, HIGH, EXPLODE, VANISH_RATIO, VANISH_FIRST, EXPLODE_RATIO, LIMITS };
@@ -249,20 +248,21 @@ static txd_status step_end(void *self, const txd_pass *pass)
 
 /* ---- the verdict ---- */
 
-static txd_status add_outliers(txd_result *result, const state *s, const outliers *o,
-                               const char *direction, double limit)
+static txd_status add_outliers(txd_result *result, const state *s, bool are_large)
 {
+    const outliers *o = are_large ? &s->large : &s->small;
     char least[32], most[32], low[32], high[32];
     txd_finding finding;
 
     if (o->count == 0)
         return TXD_OK;
-    finding = start(s, o->first, limit > 1 ? o->most : o->least, limit);
+    finding = start(s, o->first, are_large ? o->most : o->least,
+                    s->limit[are_large ? HIGH : LOW]);
     finding.verdict = TXD_VERDICT_WARN;
     finding.step = o->step;
     txd_law_say(&finding, "the gradient is %s in layers %d to %d: norms from %s to %s",
-                direction, o->first, o->last, txd_law_number(least, o->least),
-                txd_law_number(most, o->most));
+                are_large ? "large" : "small", o->first, o->last,
+                txd_law_number(least, o->least), txd_law_number(most, o->most));
     txd_law_say(&finding,
                 "; %s to %s is usual when training begins, later it is a "
                 "matter of training state and of the text",
@@ -288,8 +288,8 @@ static txd_status finish(void *self, txd_result *result)
             listed++;
         }
     result->finding_total += s->broken - listed;
-    TXD_TRY(add_outliers(result, s, &s->large, "large", s->limit[HIGH]));
-    TXD_TRY(add_outliers(result, s, &s->small, "small", s->limit[LOW]));
+    TXD_TRY(add_outliers(result, s, true));
+    TXD_TRY(add_outliers(result, s, false));
     if (s->is_deep)
         TXD_TRY(txd_result_add(result, &s->depth));
     if (s->judged == 0)
@@ -367,6 +367,12 @@ const txd_check txd_check_grad_range = {
     .keys = txd_keys_grad_range,
     .needs =
         (const struct txd_check_need[]){
+            {TXD_POINT_COUNT, TXD_ASK_STATS | TXD_NEED_GRADIENT},
+            {TXD_POINT_RESID_PRE, TXD_ASK_STATS | TXD_ASK_VALUE | TXD_NEED_GRADIENT},
+            {TXD_POINT_RESID_MID, TXD_ASK_STATS | TXD_ASK_VALUE | TXD_NEED_GRADIENT},
+            {TXD_POINT_RESID_CROSS, TXD_ASK_STATS | TXD_ASK_VALUE | TXD_NEED_GRADIENT},
+            {TXD_POINT_RESID_POST, TXD_ASK_STATS | TXD_ASK_VALUE | TXD_NEED_GRADIENT},
+            {TXD_POINT_COUNT, 0},
             {TXD_POINT_COUNT, TXD_ASK_STATS | TXD_NEED_GRADIENT},
             {TXD_POINT_RESID_PRE, TXD_ASK_STATS | TXD_ASK_VALUE | TXD_NEED_GRADIENT},
             {TXD_POINT_RESID_MID, TXD_ASK_STATS | TXD_ASK_VALUE | TXD_NEED_GRADIENT},

@@ -8,11 +8,15 @@
 
 #include "driver.h"
 
-static const char *const names[] = {"norm1.weight",  "attn.q.weight",  "attn.k.weight",
-                                    "attn.v.weight", "attn.o.weight",  "norm2.weight",
-                                    "mlp.up.weight", "mlp.down.weight"};
+static const char *const names[] = {
+    "norm1.weight",      "attn.q.weight",  "attn.k.weight",  "attn.v.weight",
+    "attn.o.weight",     "norm2.weight",   "mlp.up.weight",  "mlp.down.weight",
+    "norm_cross.weight", "cross.q.weight", "cross.k.weight", "cross.v.weight",
+    "cross.o.weight"};
 
-enum { NAMES = sizeof names / sizeof *names };
+#define NARROW "checks : { grad_range : { high = 0.2; }; };"
+
+enum { ALL_NAMES = sizeof names / sizeof *names, NAMES = ALL_NAMES - 5 /* cross */ };
 
 typedef struct plant {
     int layer;        /* where the rest applies; -1 = nowhere */
@@ -20,9 +24,12 @@ typedef struct plant {
     double factor;    /* of the gradients of the layer; 0 = 1 */
     double element;   /* one element of mlp.up.weight, if not 0 */
     double kept;      /* of the stream's gradient that passes; 0 = all */
+    txd_point at;     /* the only sum where it does so; 0 = all sums */
     double between;   /* factor between this layer and the next; 0 = 1 */
     bool ends;        /* no gradient comes down to this layer */
     const char *lost; /* parameters (globs) that are not offered */
+    bool crosses;     /* there is cross-attention */
+    const char *rules;
 } plant;
 
 static double or_one(double factor)
@@ -35,7 +42,7 @@ static void offer_parameters(driver *d, const plant *p, int layer)
 {
     bool is_here = layer == p->layer;
 
-    for (int i = 0; i < NAMES; i++) {
+    for (int i = 0; i < (d->config.cross ? ALL_NAMES : NAMES); i++) {
         double g[4] = {0.05, -0.05, 0.05, -0.05};
         char name[96];
 
@@ -53,24 +60,26 @@ static void offer_parameters(driver *d, const plant *p, int layer)
  * that plus something of its own. */
 static void offer_stream(driver *d, const plant *p, int layer, double *stream)
 {
-    static const txd_point points[] = {TXD_POINT_RESID_POST, TXD_POINT_RESID_MID,
-                                       TXD_POINT_RESID_PRE};
+    static const txd_point points[] = {TXD_POINT_RESID_POST, TXD_POINT_RESID_CROSS,
+                                       TXD_POINT_RESID_MID, TXD_POINT_RESID_PRE};
     size_t count = driver_count(d, TXD_POINT_RESID_PRE);
     bool is_here = layer == p->layer;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
+        bool cuts = is_here && i > 0 && (p->at == 0 || p->at == points[i]);
         double *own = driver_random(d, points[i], (uint64_t)(7 * layer + i));
         double *data = driver_random(d, points[i], 1);
 
         for (size_t e = 0; e < count; e++) {
-            double kept = i > 0 && is_here && p->kept != 0 ? p->kept : 1;
+            double kept = cuts && p->kept != 0 ? p->kept : 1;
 
             stream[e] = kept * stream[e] + (i > 0 ? 0.01 * own[e] : 0);
             if (is_here && p->ends)
                 stream[e] = 0;
             data[e] = stream[e];
         }
-        driver_offer_gradient(d, points[i], layer, data);
+        if (points[i] != TXD_POINT_RESID_CROSS || d->config.cross)
+            driver_offer_gradient(d, points[i], layer, data);
     }
     for (size_t e = 0; e < count && layer == p->layer + 1; e++)
         stream[e] *= or_one(p->between);
@@ -98,6 +107,9 @@ static void step(driver *d, const plant *p)
 
 static const txd_result *run(driver *d, const plant *p)
 {
+    d->config.cross = p->crosses;
+    if (p->rules)
+        ck_assert_int_eq(txd_cfg_parse(&d->root, d->arena, "rules", p->rules), TXD_OK);
     driver_start(d, "grad_range");
     step(d, p);
     return driver_result(d);
@@ -178,11 +190,18 @@ START_TEST(sizes_beyond_the_limits_warn_or_fail)
     const plant large = {.layer = 2, .factor = 100},
                 small = {.layer = 1, .factor = 1e-3};
     const plant huge = {.layer = 1, .element = 2000};
+    const plant narrow = {.layer = 1, .factor = 2, .rules = NARROW};
+    driver d;
+    const txd_result *r;
 
     expect(&large, TXD_VERDICT_WARN, 2, "large in layers 2 to 2: norms from 28.3");
     expect(&small, TXD_VERDICT_WARN, 1, "matter of training state");
     expect(&huge, TXD_VERDICT_FAIL, 1,
            "norm 2e+03, most of it in layers.1.mlp.up.weight");
+    driver_init(&d);
+    r = run(&d, &narrow);
+    ck_assert(r->findings[0].measured > 0.5); /* the farthest of three that are large */
+    driver_finish(&d);
 }
 END_TEST
 
@@ -232,6 +251,20 @@ START_TEST(a_stream_that_is_not_added_is_the_cause)
     const plant p = {.layer = 1, .element = 2000, .kept = 0.001};
 
     expect(&p, TXD_VERDICT_FAIL, 1, "the stream is not added");
+}
+END_TEST
+
+START_TEST(any_sum_of_a_layer_with_cross_attention_can_be_the_one)
+{
+    static const txd_point sums[] = {TXD_POINT_RESID_CROSS, TXD_POINT_RESID_MID,
+                                     TXD_POINT_RESID_PRE};
+
+    for (int i = 0; i < 3; i++) {
+        const plant p = {
+            .layer = 1, .element = 2000, .kept = 0.001, .at = sums[i], .crosses = true};
+
+        expect(&p, TXD_VERDICT_FAIL, 1, "the stream is not added");
+    }
 }
 END_TEST
 
@@ -358,6 +391,7 @@ TEST_MAIN(gradients_of_usual_size_pass,
           sizes_beyond_the_limits_warn_or_fail, nan_fails_and_is_not_called_small,
           the_ratio_of_first_and_last_layer_tells_of_depth,
           a_stream_that_is_not_added_is_the_cause,
+          any_sum_of_a_layer_with_cross_attention_can_be_the_one,
           a_norm_between_layers_is_the_cause_where_none_is_claimed,
           without_evidence_no_cause_is_named, in_float16_the_loss_scale_is_told,
           a_step_without_a_loss_has_no_gradient_to_judge,
