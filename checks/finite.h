@@ -61,6 +61,8 @@ typedef struct txd_meeting {
 
 /* Nothing is at hand: as parameters have it, and their gradients. */
 void txd_meeting_clear(txd_meeting *out);
+/* True for what a norm puts out. */
+bool txd_meeting_is_norm(txd_point point);
 /* Of the element `at` of the block's whole value. */
 void txd_meeting_read(txd_meeting *out, const txd_block *block, const size_t *at);
 
@@ -94,6 +96,9 @@ const txd_nonfinite *txd_finite_params_guilty(bool *is_operand,
 double txd_finite_params_largest(const txd_finite_params *p, txd_point point, int layer,
                                  int which);
 
+/* What is within this of the format's end is taken to have been on its way there. */
+#define TXD_NEAR_LARGEST (1.0 / 1024)
+
 /* What the cause of an origin is told by. */
 typedef struct txd_origin {
     const txd_nonfinite *site;
@@ -118,6 +123,8 @@ bool txd_origin_say_attention(txd_finding *finding, const txd_origin *origin);
 void txd_origin_say_gradient(txd_finding *finding, const txd_origin *origin);
 /* Everything that is judged and comes before is finite; padding is not judged. */
 bool txd_origin_say_stranger(txd_finding *finding, const txd_origin *origin);
+/* The claimed eps of the norms of its layer. */
+double txd_origin_eps(const txd_origin *origin);
 /* "float16 (up to 65504)". */
 const char *txd_origin_format(char text[64], const txd_origin *origin);
 

@@ -69,7 +69,8 @@ void txd_grad_say_scale(txd_finding *finding, const txd_pass *pass, bool is_lost
                     text);
 }
 
-bool txd_grad_is_zero(const txd_grad_sums *sums, size_t layer, txd_grad_part part)
+/* True if the layer has such a part, and all of its gradient is exactly 0. */
+static bool is_zero(const txd_grad_sums *sums, size_t layer, txd_grad_part part)
 {
     const txd_grad_sum *sum = &sums->layers[layer].part[part];
 
@@ -93,7 +94,7 @@ static bool may_be_zero(const txd_pass *pass, txd_grad_part part)
 bool txd_grad_is_cut(const txd_grad_sums *sums, const txd_pass *pass, size_t layer)
 {
     for (int p = 0; p < TXD_GRAD_PARTS; p++)
-        if (txd_grad_is_zero(sums, layer, (txd_grad_part)p) &&
+        if (is_zero(sums, layer, (txd_grad_part)p) &&
             !may_be_zero(pass, (txd_grad_part)p))
             return true;
     return false;
@@ -112,7 +113,7 @@ void txd_grad_say_zero(txd_finding *finding, const txd_grad_sums *sums, size_t l
     char text[32];
 
     for (int p = 0; p < TXD_GRAD_PARTS; p++)
-        if (txd_grad_is_zero(sums, layer, (txd_grad_part)p)) {
+        if (is_zero(sums, layer, (txd_grad_part)p)) {
             txd_law_say(finding, "%s%s", separator, names[p]);
             separator = " and ";
         }

@@ -5,7 +5,8 @@
  *
  * With w the weights, g their gradient, m = sum w g, s = sum w |g| and n keys, the
  * backward pass computes d_j = w_j (g_j - m). Each is off by at most
- * e_j = gamma_{n+3}(u_a) w_j (|g_j| + s), then stored: u_s (|d_j| + e_j) + tiny. The
+ * e_j = gamma_{n+3}(u_a) w_j (|g_j| + s) + n lost w_j, `lost` what an underflow can
+ * lose in the sum, then stored: u_s (|d_j| + e_j) + tiny. The
  * exact d_j sum to m (1 - sum w), which is 0 as far as the weights sum to 1. So
  * |sum d| <= sum_j (e_j + u_s (|d_j| + e_j) + tiny) + |m (1 - sum w)|, and
  * gamma_n(2^-53) sum |d_j| for the law's own sum.
@@ -169,8 +170,6 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     tally *to = &s->tallies[2 * (size_t)block->site->layer + kind], sum;
 
     s->batches = block->pass->inputs->batch;
-    if (!part)
-        return TXD_OK;
     if (part->status != TXD_OK)
         return txd_fail(part->status,
                         "grad_row_sum: %s is judged by the weights and their gradient, "

@@ -20,6 +20,7 @@ typedef enum txd_grad_part {
     TXD_GRAD_NORMS,
     TXD_GRAD_PARTS
 } txd_grad_part;
+
 /* Parameters whose gradients were seen: the sum of the squares of what is finite. */
 typedef struct txd_grad_sum {
     double square, nonfinite;
@@ -32,7 +33,8 @@ typedef struct txd_grad_layer {
     char largest[96];
     double into, out; /* norms of resid.post@grad and resid.pre@grad; NaN = not known */
     /* What part of the gradient of the stream after a residual sum is in that before
-     * it, the least of the layer's sums: near 1 where the stream is added. NaN. */
+     * it, the least of the layer's sums: near 1 where the stream is added; NaN =
+     * not known. */
     double kept;
 } txd_grad_layer;
 
@@ -61,21 +63,21 @@ void txd_grad_sums_begin(txd_grad_sums *sums, const txd_pass *pass);
 /* Takes the statistics of a gradient of a parameter, or of the stream. */
 void txd_grad_sums_take(txd_grad_sums *sums, const txd_block *block);
 
-/* The points that txd_grad_kept needs at a point of the stream, ended by
+/* The points that txd_grad_share_of needs at a point of the stream, ended by
  * TXD_POINT_COUNT. */
 const txd_point *txd_grad_needs(const txd_config *claimed, txd_point point);
 /* What of a gradient of the stream comes from the one behind it; all zero is none. */
 typedef struct txd_grad_share {
     double product, square;
 } txd_grad_share;
+/* Takes the share from a block of a gradient of the stream. */
 void txd_grad_share_of(txd_grad_share *out, const txd_block *block);
+/* Keeps the least share of the layer. */
 void txd_grad_sums_share(txd_grad_sums *sums, const txd_site *site,
                          const txd_grad_share *share);
 
 /* True if all parameters of a layer were seen. */
 bool txd_grad_is_whole(const txd_grad_sums *sums, size_t layer);
-/* True if the layer has such a part, and all of its gradient is exactly 0. */
-bool txd_grad_is_zero(const txd_grad_sums *sums, size_t layer, txd_grad_part part);
 /* True if one of its parts is 0 that must not be. */
 bool txd_grad_is_cut(const txd_grad_sums *sums, const txd_pass *pass, size_t layer);
 /* The norm of a layer's gradient, and how many of its elements are not finite. */

@@ -11,6 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The number of a layer's self- or cross-attention. */
+static int part_of(int layer, txd_attention_kind kind)
+{
+    return 2 * layer + (int)kind;
+}
+
 txd_status txd_head_pairs_init(txd_head_pairs *p, const txd_config *claimed,
                                double same)
 {
@@ -81,7 +87,7 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
     size_t all = inputs->batch * inputs->length, valid = 0, nth = 0, wanted, i = 0;
 
     p->step = block->site->step;
-    p->part = txd_head_part(block->site->layer, kind);
+    p->part = part_of(block->site->layer, kind);
     p->row_count = 0;
     memset(p->filled, 0, p->heads * TXD_SKETCH_ROWS * sizeof *p->filled);
     for (size_t t = 0; t < all; t++)
@@ -191,8 +197,7 @@ static void compare_part(txd_head_pairs *p, double u_store)
 
 void txd_head_pairs_add_weights(txd_head_pairs *p, const txd_block *block)
 {
-    int part =
-        txd_head_part(block->site->layer, txd_point_attention(block->site->point));
+    int part = part_of(block->site->layer, txd_point_attention(block->site->point));
 
     if (p->step != block->site->step || p->part != part)
         choose_rows(p, block);
@@ -260,21 +265,14 @@ static void list_rows(rows_of out[ROWS_OF], const txd_config *c)
     memcpy(out, all, sizeof all);
 }
 
-static bool is_named(const txd_site *site, txd_param_id id)
-{
-    char name[96];
-
-    return site->layer >= 0 &&
-           strcmp(site->name, txd_param_name(name, sizeof name, id, site->layer)) == 0;
-}
-
 bool txd_head_pairs_wants(const txd_head_pairs *p, const txd_site *parameter)
 {
+    txd_param_id id = txd_law_param(parameter->name, parameter->layer);
     rows_of rows[ROWS_OF];
 
     list_rows(rows, p->claimed);
     for (size_t i = 0; i < ROWS_OF; i++)
-        if (is_named(parameter, rows[i].id))
+        if (id == rows[i].id)
             return true;
     return false;
 }
@@ -291,7 +289,7 @@ static bool are_equal(const txd_tensor *value, size_t first, size_t second,
 static void compare_rows(txd_head_pairs *p, int layer, const txd_tensor *value,
                          const rows_of *rows)
 {
-    int part = txd_head_part(layer, rows->kind);
+    int part = part_of(layer, rows->kind);
     const txd_config *c = p->claimed;
     size_t columns = value->rank > 1 ? value->dims[1] : 1;
     size_t head = c->head_dim * columns, share = c->n_heads / c->n_kv_heads;
@@ -314,11 +312,12 @@ static void compare_rows(txd_head_pairs *p, int layer, const txd_tensor *value,
 
 void txd_head_pairs_add_parameter(txd_head_pairs *p, const txd_block *block)
 {
+    txd_param_id id = txd_law_param(block->site->name, block->site->layer);
     rows_of rows[ROWS_OF];
 
     list_rows(rows, p->claimed);
     for (size_t i = 0; i < ROWS_OF && block->value.data; i++)
-        if (is_named(block->site, rows[i].id))
+        if (id == rows[i].id)
             compare_rows(p, block->site->layer, &block->value, &rows[i]);
 }
 

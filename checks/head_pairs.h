@@ -41,6 +41,7 @@ typedef struct txd_head_pairs {
     const txd_config *claimed;
     double same; /* relative distance of two weights that are one */
     size_t heads, per_layer;
+    /* A part is the self-attention of a layer, 2 layer, or its cross-attention. */
     txd_head_pair *pairs; /* (parts, per_layer) */
     unsigned *matrices;   /* (parts): bits of those that were offered */
     txd_sketch_row *rows; /* of the part and step at hand */
@@ -49,12 +50,6 @@ typedef struct txd_head_pairs {
     double *cells;  /* (heads, rows, keys) */
     bool *filled;   /* (heads, rows) */
 } txd_head_pairs;
-
-/* The number of a layer's self- or cross-attention. */
-static inline int txd_head_part(int layer, txd_attention_kind kind)
-{
-    return 2 * layer + (int)kind;
-}
 
 /* On failure nothing is left to be finished. */
 txd_status txd_head_pairs_init(txd_head_pairs *p, const txd_config *claimed,

@@ -9,35 +9,6 @@
  */
 #include "checks/projection.h"
 
-#include <stdlib.h>
-
-static const txd_point *needs(void *self, txd_point point)
-{
-    return txd_projections_needs(self, point);
-}
-
-static unsigned ask(void *self, const txd_site *site)
-{
-    return txd_projections_ask(self, site);
-}
-
-static txd_status merge(void *self, const txd_block *block, const void *slot)
-{
-    (void)slot;
-    return txd_projections_merge(self, block);
-}
-
-static txd_status finish(void *self, txd_result *result)
-{
-    return txd_projections_result(result, self);
-}
-
-static void destroy(void *self)
-{
-    txd_projections_finish(self);
-    free(self);
-}
-
 static void add_self(txd_projections *p, txd_point in)
 {
     const txd_config *c = p->claimed;
@@ -94,26 +65,13 @@ static txd_point read_by(const txd_config *claimed, txd_attention_kind kind)
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
 {
     const txd_config *claimed = context->claimed;
-    txd_projections *p = calloc(1, sizeof *p);
-    txd_status status;
+    txd_projections maps = {
+        .law = "head_split", .claimed = claimed, .columns = claimed->d_model};
 
-    if (!p)
-        return txd_fail(TXD_ERR_MEMORY, "head_split: no memory");
-    p->law = "head_split";
-    p->claimed = claimed;
-    p->columns = claimed->d_model;
-    add_self(p, read_by(claimed, TXD_ATTENTION_SELF));
+    add_self(&maps, read_by(claimed, TXD_ATTENTION_SELF));
     if (claimed->cross)
-        add_cross(p, read_by(claimed, TXD_ATTENTION_CROSS));
-    status = txd_projections_init(p);
-    if (status != TXD_OK) {
-        free(p);
-        return status;
-    }
-    *tap = (txd_tap){
-        .name = "head_split", .self = p, .ask = ask, .needs = needs, .merge = merge};
-    *out = p;
-    return TXD_OK;
+        add_cross(&maps, read_by(claimed, TXD_ATTENTION_CROSS));
+    return txd_projections_create(out, tap, &maps);
 }
 
 const txd_check txd_check_head_split = {
@@ -152,6 +110,6 @@ const txd_check txd_check_head_split = {
                                              {TXD_POINT_RESID_PRE, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
-    .finish = finish,
-    .destroy = destroy,
+    .finish = txd_projections_finish,
+    .destroy = txd_projections_destroy,
 };

@@ -116,18 +116,6 @@ void txd_kept_tokens_finish(txd_kept_tokens *tokens)
     *tokens = (txd_kept_tokens){0};
 }
 
-txd_param_id txd_law_param(const txd_site *site)
-{
-    char name[96];
-
-    for (int id = 0; id < TXD_PARAM_COUNT && site->kind == TXD_SITE_PARAMETER; id++)
-        if (txd_param_per_layer((txd_param_id)id) == (site->layer >= 0) &&
-            strcmp(txd_param_name(name, sizeof name, (txd_param_id)id, site->layer),
-                   site->name) == 0)
-            return (txd_param_id)id;
-    return TXD_PARAM_COUNT;
-}
-
 /* All elements are one number, as far as statistics can say. */
 static bool is_constant(const double *stats, size_t count)
 {

@@ -42,9 +42,6 @@ bool txd_kept_is_finite(const double *row, size_t width);
 void txd_kept_finish(txd_kept *kept);
 void txd_kept_tokens_finish(txd_kept_tokens *tokens);
 
-/* Which parameter a site is of; TXD_PARAM_COUNT if it is of none. */
-txd_param_id txd_law_param(const txd_site *site);
-
 /* *out (count) = a vector parameter in double, from its values or, where a recording
  * has statistics alone, from these, if all elements are equal. Stays NULL if they are
  * not known. The caller frees *out; an older *out is freed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the laws share: bounds, the order of "worse", rows of attention, and the words
- * of findings.
+ * What the laws share: bounds, the order of "worse", rows of attention, names of
+ * parameters, and the words of findings.
  */
 #include "checks/law.h"
 
@@ -43,6 +43,18 @@ bool txd_law_row_get(txd_law_row *out, const txd_block *block, size_t i)
     out->batch = block->start[0] + i / rows / heads;
     out->column = block->rows + i * TXD_ROW_COUNT;
     return inputs->valid[out->batch * inputs->length + out->query] != 0;
+}
+
+txd_param_id txd_law_param(const char *name, int layer)
+{
+    char text[96];
+
+    for (int id = 0; id < TXD_PARAM_COUNT; id++)
+        if (txd_param_per_layer((txd_param_id)id) == (layer >= 0) &&
+            strcmp(txd_param_name(text, sizeof text, (txd_param_id)id, layer), name) ==
+                0)
+            return (txd_param_id)id;
+    return TXD_PARAM_COUNT;
 }
 
 txd_finding txd_law_finding(txd_point point, int layer, const txd_law_place *place)

@@ -42,8 +42,6 @@ typedef enum txd_threshold {
 /* The default, unless the settings or, before them, the rules say otherwise. */
 txd_status txd_threshold_read(double *out, txd_threshold threshold,
                               const txd_check_context *context);
-double txd_threshold_default(txd_threshold threshold);
-const char *txd_threshold_source(txd_threshold threshold);
 
 /* gamma_n(u) = n u / (1 - n u): the relative error of n roundings. Infinite where
  * n u >= 1: then there is no bound, and a law that needs one is broken. */
@@ -65,6 +63,10 @@ typedef struct txd_law_row {
 size_t txd_law_rows(const txd_block *block);
 /* The i-th of them. False if its query is padding, which is never judged. */
 bool txd_law_row_get(txd_law_row *out, const txd_block *block, size_t i);
+
+/* Which parameter of the decoder has this name in a layer (-1: in none);
+ * TXD_PARAM_COUNT if there is none such. */
+txd_param_id txd_law_param(const char *name, int layer);
 
 /* Where something was seen; -1 where a coordinate does not apply. */
 typedef struct txd_law_place {

@@ -14,7 +14,6 @@ txd_status txd_leaks_create(txd_leaks **out, const txd_leak_kind *kind,
                             const txd_config *claimed)
 {
     txd_leaks *leaks = calloc(1, sizeof *leaks);
-
     size_t tallies = 2 * claimed->n_layers * claimed->n_heads;
 
     if (leaks)
@@ -185,16 +184,17 @@ static void join(txd_leak_tally *to, const txd_leak_tally *t)
     }
 }
 
-txd_leak_tally txd_leaks_layer(const txd_leaks *leaks, txd_attention_kind kind,
-                               size_t layer, size_t *heads, size_t *all)
+/* The heads of one attention of a layer taken together: only those that leak. `heads`
+ * counts them, `all` the heads that had a hidden cell. */
+static txd_leak_tally join_heads(const txd_leaks *leaks, size_t part, size_t *heads,
+                                 size_t *all)
 {
     txd_leak_tally sum = {.weight = -1, .at = TXD_LAW_NOWHERE};
     size_t n_heads = leaks->claimed->n_heads;
 
     *heads = *all = 0;
     for (size_t h = 0; h < n_heads; h++) {
-        const txd_leak_tally *t =
-            &leaks->tallies[(2 * layer + (size_t)kind) * n_heads + h];
+        const txd_leak_tally *t = &leaks->tallies[part * n_heads + h];
 
         *all += t->rows > 0;
         if (t->leaking == 0)
@@ -239,7 +239,7 @@ static txd_status add_part(txd_result *result, const txd_leaks *leaks, size_t pa
 {
     size_t heads, all;
     txd_attention_kind kind = (txd_attention_kind)(part % 2);
-    txd_leak_tally t = txd_leaks_layer(leaks, kind, part / 2, &heads, &all);
+    txd_leak_tally t = join_heads(leaks, part, &heads, &all);
     txd_finding finding;
 
     if (heads == 0)

@@ -57,11 +57,6 @@ void txd_leaks_destroy(txd_leaks *leaks); /* NULL is allowed */
 /* Counts a block of attention weights of a layer to which the law applies. */
 txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block);
 
-/* The heads of one attention of a layer taken together: only those that leak. `heads`
- * counts them, `all` the heads that had a hidden cell. */
-txd_leak_tally txd_leaks_layer(const txd_leaks *leaks, txd_attention_kind kind,
-                               size_t layer, size_t *heads, size_t *all);
-
 /* Fills the result: measured values, cells, and per layer one finding whose message
  * `explain` ends with what the evidence says. */
 txd_status txd_leaks_finish(txd_leaks *leaks, txd_result *result,

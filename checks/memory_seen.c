@@ -92,19 +92,20 @@ static double real_cells(const txd_block *block)
 
 static void compare(state *s, layer_seen *layer, const txd_block *block)
 {
-    double missing = real_cells(block) - block->stats[TXD_STAT_COUNT];
+    double cells = real_cells(block);
+    double missing = cells - block->stats[TXD_STAT_COUNT];
     double hidden = hidden_by(block->stats, layer->scores) + missing;
 
     if (!layer->has_scores)
         return;
-    s->evaluated += (uint64_t)(block->stats[TXD_STAT_COUNT] + missing);
+    s->evaluated += (uint64_t)cells;
     if (is_same(block->stats, layer->scores) && missing == 0)
         return;
     if (layer->is_broken && !(hidden > layer->hidden))
         return;
     layer->is_broken = true;
     layer->hidden = hidden;
-    layer->cells = block->stats[TXD_STAT_COUNT] + missing;
+    layer->cells = cells;
     layer->step = block->site->step;
     memcpy(layer->masked, block->stats, sizeof layer->masked);
     memcpy(layer->were, layer->scores, sizeof layer->were);

@@ -9,14 +9,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Embeddings are drawn with a standard deviation of 1 at most (PyTorch's nn.Embedding;
  * GPT-2 has 0.02); ten times that, or what was promised, is no matter of taste. */
 #define EMBEDDING_USUAL 1.0
 #define EMBEDDING_FACTOR 10.0
-/* A sum of products overflows amid others that nearly do. */
-#define NEAR_LARGEST (1.0 / 1024)
 
 const char *txd_origin_format(char text[64], const txd_origin *origin)
 {
@@ -28,6 +25,14 @@ const char *txd_origin_format(char text[64], const txd_origin *origin)
         txd_law_number(largest, origin->largest);
     snprintf(text, 64, "%s (up to %s)", txd_dtype_name(origin->format), largest);
     return text;
+}
+
+double txd_origin_eps(const txd_origin *origin)
+{
+    const txd_config *claimed = origin->params->claimed;
+    int layer = origin->site->layer;
+
+    return claimed->layers[layer < 0 ? claimed->n_layers - 1 : (size_t)layer].norm_eps;
 }
 
 /* ---- what it was made from ---- */
@@ -65,12 +70,6 @@ void txd_origin_say_operands(txd_finding *finding, const txd_origin *origin)
 }
 
 /* ---- what the operation can make of them ---- */
-
-static bool is_of_norm(txd_point point)
-{
-    return point == TXD_POINT_NORM1_OUT || point == TXD_POINT_NORM_CROSS_OUT ||
-           point == TXD_POINT_NORM2_OUT || point == TXD_POINT_FINAL_NORM;
-}
 
 static double bound_of_parameters(const txd_origin *o, double size)
 {
@@ -124,7 +123,7 @@ static double bound_of(const txd_origin *o)
 
     if (txd_site_is_gradient(o->site->kind))
         return (double)NAN;
-    if (is_of_norm(o->site->point))
+    if (txd_meeting_is_norm(o->site->point))
         return bound_of_parameters(o, sqrt((double)o->params->claimed->d_model));
     if (o->site->point == TXD_POINT_EMBED_TOK || o->site->point == TXD_POINT_EMBED_POS)
         return weight;
@@ -214,21 +213,16 @@ bool txd_origin_say_stranger(txd_finding *finding, const txd_origin *o)
 static bool say_norm(txd_finding *finding, const txd_origin *o)
 {
     const txd_meeting *m = o->meeting;
-    const txd_config *claimed = o->params->claimed;
-    bool is_late = o->site->layer < 0;
-    double eps =
-        claimed->layers[is_late ? claimed->n_layers - 1 : (size_t)o->site->layer]
-            .norm_eps;
     char text[32];
 
-    if (!is_of_norm(o->site->point) || m->variance != 0)
+    if (!txd_meeting_is_norm(o->site->point) || m->variance != 0)
         return false;
     txd_law_say(finding,
                 ". Cause: 0/0: the row of %s is %s, so that the norm divides by "
                 "sqrt(eps) alone, and eps, %s as claimed, is lost",
                 txd_point_get(m->stream)->name,
-                claimed->norm == TXD_NORM_LAYER ? "constant" : "zero",
-                txd_law_number(text, eps));
+                o->params->claimed->norm == TXD_NORM_LAYER ? "constant" : "zero",
+                txd_law_number(text, txd_origin_eps(o)));
     return true;
 }
 
@@ -236,7 +230,7 @@ static bool say_overflow(txd_finding *finding, const txd_origin *o)
 {
     double bound = bound_of(o);
     char format[64], text[32];
-    bool is_close = o->site->largest >= o->largest * NEAR_LARGEST;
+    bool is_close = o->site->largest >= o->largest * TXD_NEAR_LARGEST;
     bool is_sure = o->meeting->is_set && is_exact(o) && bound > o->largest;
 
     if (!isinf(o->site->value) || (!is_sure && bound <= o->largest) ||

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-/* What is within this of the format's end is taken to have been on its way there. */
-#define NEAR_LARGEST (1.0 / 1024)
 /* A norm that multiplies gradients by more than this makes them overflow. */
 #define STEEP 1e3
 
@@ -44,18 +42,10 @@ static bool say_empty_row(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
-static double eps_of(const txd_origin *o)
-{
-    const txd_config *claimed = o->params->claimed;
-    int layer = o->site->layer;
-
-    return claimed->layers[layer < 0 ? claimed->n_layers - 1 : (size_t)layer].norm_eps;
-}
-
 static bool say_norm(txd_finding *finding, const txd_origin *o)
 {
     const txd_meeting *m = o->meeting;
-    double slope = 1 / sqrt(m->variance + eps_of(o));
+    double slope = 1 / sqrt(m->variance + txd_origin_eps(o));
     char factor[32], variance[32], eps[32];
 
     if (!(slope > STEEP))
@@ -65,8 +55,8 @@ static bool say_norm(txd_finding *finding, const txd_origin *o)
                 "has a %s of %s, eps is %s, and gradients grow by %s",
                 txd_point_get(m->stream)->name,
                 o->params->claimed->norm == TXD_NORM_LAYER ? "variance" : "mean square",
-                txd_law_number(variance, m->variance), txd_law_number(eps, eps_of(o)),
-                txd_law_number(factor, slope));
+                txd_law_number(variance, m->variance),
+                txd_law_number(eps, txd_origin_eps(o)), txd_law_number(factor, slope));
     return true;
 }
 
@@ -89,7 +79,7 @@ static bool say_overflow(txd_finding *finding, const txd_origin *o)
     double largest = largest_gradient(o);
     char format[64], text[32], scale[32];
 
-    if (!(largest >= o->largest * NEAR_LARGEST))
+    if (!(largest >= o->largest * TXD_NEAR_LARGEST))
         return false;
     txd_law_say(finding, ". Cause: overflow of %s: gradients here reach %s",
                 txd_origin_format(format, o), txd_law_number(text, largest));

@@ -48,7 +48,6 @@ static txd_status add(txd_norms *norms, const txd_config *c, int kind, int layer
                        .in = input_of(c, params[kind].out, pre),
                        .in_elsewhere = input_of(c, params[kind].out, !pre),
                        .layer = layer,
-                       .layer_read = layer < 0 ? last : layer,
                        .width = c->d_model,
                        .eps = c->layers[layer < 0 ? last : layer].norm_eps,
                        .centred = c->norm == TXD_NORM_LAYER};
@@ -98,7 +97,7 @@ txd_norm *txd_norms_find(const txd_norms *norms, txd_point out, int layer)
 /* Where the parameter of a site belongs; NULL if to no norm. */
 static double **place_of(const txd_norms *norms, const txd_site *site, txd_norm **norm)
 {
-    txd_param_id id = txd_law_param(site);
+    txd_param_id id = txd_law_param(site->name, site->layer);
 
     for (int kind = 0; kind < KINDS; kind++) {
         if (params[kind].gain != id && params[kind].bias != id)

@@ -18,7 +18,6 @@ typedef struct txd_norm {
     txd_point out, in;
     txd_point in_elsewhere; /* what it reads with the other placement */
     int layer;              /* -1: the final norm */
-    int layer_read;         /* whose `in` it reads */
     size_t width;
     double eps;
     bool centred; /* layernorm; else root mean square */

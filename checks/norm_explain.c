@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef enum root {
     ROOT_CLAIMED,     /* sqrt(var + eps) */

@@ -5,7 +5,7 @@
  * n the width, u_a and u_s the roundoffs of accumulation and storage, delta =
  * gamma_{n+8}(u_a) (mean|x| + max|x|) / sqrt(var + eps) (0 for an rmsnorm):
  *   |out - y| <= |gain| delta + |gain z| (gamma_{n+8}(u_a) + delta)
- *                + 8 u_s (|gain z| + |bias|) + underflow
+ *                + (8 u_a + 2 u_s) (|gain z| + |bias|) + underflow
  * which is the bound of the operation (lib/ops/bounds.c).
  *
  * Which value a norm reads follows from the claimed placement. The operands are kept

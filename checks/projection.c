@@ -21,33 +21,6 @@ static size_t tally_index(const txd_projections *p, int layer, size_t map)
     return (size_t)layer * p->map_count + map;
 }
 
-txd_status txd_projections_init(txd_projections *p)
-{
-    size_t all = p->claimed->n_layers * p->map_count;
-
-    p->kept = calloc(all, sizeof *p->kept);
-    p->tallies = calloc(all, sizeof *p->tallies);
-    p->x = calloc(TXD_PROJECTION_TOKENS * p->columns, sizeof *p->x);
-    if (p->kept && p->tallies && p->x)
-        return TXD_OK;
-    txd_projections_finish(p);
-    return txd_fail(TXD_ERR_MEMORY, "%s: no memory", p->law);
-}
-
-void txd_projections_finish(txd_projections *p)
-{
-    for (size_t i = 0; p->kept && i < p->claimed->n_layers * p->map_count; i++) {
-        free(p->kept[i].rows);
-        free(p->kept[i].bias);
-    }
-    free(p->kept);
-    free(p->tallies);
-    free(p->x);
-    p->kept = NULL;
-    p->tallies = NULL;
-    p->x = NULL;
-}
-
 void txd_projections_add(txd_projections *p, const txd_projection *map)
 {
     p->needs[p->map_count][0] = map->in;
@@ -55,8 +28,10 @@ void txd_projections_add(txd_projections *p, const txd_projection *map)
     p->maps[p->map_count++] = *map;
 }
 
-const txd_point *txd_projections_needs(const txd_projections *p, txd_point out)
+static const txd_point *needs(void *self, txd_point out)
 {
+    const txd_projections *p = self;
+
     for (size_t m = 0; m < p->map_count; m++)
         if (p->maps[m].out == out)
             return p->needs[m];
@@ -65,25 +40,21 @@ const txd_point *txd_projections_needs(const txd_projections *p, txd_point out)
 
 /* ---- parameters ---- */
 
-static bool is_param(const txd_site *site, txd_param_id id)
+static unsigned ask(void *self, const txd_site *site)
 {
-    char name[96];
-
-    return id != TXD_PARAM_COUNT &&
-           strcmp(site->name, txd_param_name(name, sizeof name, id, site->layer)) == 0;
-}
-
-unsigned txd_projections_ask(const txd_projections *p, const txd_site *site)
-{
+    const txd_projections *p = self;
     bool is_value = site->kind == TXD_SITE_VALUE;
+    txd_param_id id = TXD_PARAM_COUNT;
 
     if ((!is_value && site->kind != TXD_SITE_PARAMETER) || site->layer < 0)
         return 0;
+    if (!is_value)
+        id = txd_law_param(site->name, site->layer);
     for (size_t m = 0; m < p->map_count; m++) {
         const txd_projection *map = &p->maps[m];
 
         if (is_value ? site->point == map->out
-                     : is_param(site, map->weight) || is_param(site, map->bias))
+                     : id != TXD_PARAM_COUNT && (id == map->weight || id == map->bias))
             return TXD_ASK_VALUE;
     }
     return 0;
@@ -145,10 +116,12 @@ static txd_status keep_bias(txd_projections *p, size_t m, const txd_block *block
 
 static txd_status keep_parameter(txd_projections *p, const txd_block *block)
 {
+    txd_param_id id = txd_law_param(block->site->name, block->site->layer);
+
     for (size_t m = 0; m < p->map_count; m++) {
-        if (is_param(block->site, p->maps[m].weight))
+        if (id == p->maps[m].weight)
             TXD_TRY(keep_weight(p, m, block));
-        if (is_param(block->site, p->maps[m].bias))
+        if (id == p->maps[m].bias)
             TXD_TRY(keep_bias(p, m, block));
     }
     return TXD_OK;
@@ -285,8 +258,11 @@ static txd_status judge(txd_projections *p, size_t map, const txd_block *block)
     return broken == 0 && t->broken > 0 ? txd_projection_explain(t, &job) : TXD_OK;
 }
 
-txd_status txd_projections_merge(txd_projections *p, const txd_block *block)
+static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
+    txd_projections *p = self;
+
+    (void)slot;
     if (block->site->kind == TXD_SITE_PARAMETER)
         return block->value.data ? keep_parameter(p, block) : TXD_OK;
     for (size_t m = 0; m < p->map_count; m++)
@@ -296,40 +272,6 @@ txd_status txd_projections_merge(txd_projections *p, const txd_block *block)
 }
 
 /* ---- results ---- */
-
-static void say_cause(txd_finding *finding, const txd_projections *p,
-                      const txd_projection_tally *t)
-{
-    char factor[32];
-
-    switch (t->cause) {
-    case TXD_CAUSE_VIEW:
-        txd_law_say(finding,
-                    ": (t, h, e) in memory was taken for (h, t, e): a view "
-                    "without the transpose, or one whose strides were ignored");
-        break;
-    case TXD_CAUSE_SOURCE:
-        txd_law_say(finding, ": it is what the rows of %s, head %zu, give",
-                    p->maps[t->source_map].letter, t->source_head);
-        break;
-    case TXD_CAUSE_BIAS:
-        txd_law_say(finding, ": the bias is missing");
-        break;
-    case TXD_CAUSE_TRANSPOSED:
-        txd_law_say(finding, ": the matrix is transposed, (in, out) taken for "
-                             "(out, in)");
-        break;
-    case TXD_CAUSE_ABSENT:
-        txd_law_say(finding, ": it is the input itself, the projection is missing");
-        break;
-    case TXD_CAUSE_FACTOR:
-        txd_law_say(finding, ": all values are %s times what they should be",
-                    txd_law_number(factor, t->factor));
-        break;
-    case TXD_CAUSE_NONE:
-        break;
-    }
-}
 
 static txd_status add_map(txd_result *result, const txd_projections *p, int layer,
                           size_t map)
@@ -357,14 +299,15 @@ static txd_status add_map(txd_result *result, const txd_projections *p, int laye
                 "%s; %" PRIu64 " of %" PRIu64 " sampled values are off",
                 t->at.query, t->lane, txd_law_number(found, t->value),
                 txd_law_number(expected, t->expected), t->broken, t->judged);
-    say_cause(&finding, p, t);
+    txd_projection_say_cause(&finding, p, t);
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += t->broken - 1;
     return TXD_OK;
 }
 
-txd_status txd_projections_result(txd_result *result, const txd_projections *p)
+txd_status txd_projections_finish(void *self, txd_result *result)
 {
+    const txd_projections *p = self;
     size_t maps = p->claimed->n_layers * p->map_count, offered = 0;
     uint64_t inherited = 0;
 
@@ -389,5 +332,41 @@ txd_status txd_projections_result(txd_result *result, const txd_projections *p)
                         "%" PRIu64 " sampled values have inputs or parameters that "
                         "are not finite: whether they are right cannot be said",
                         inherited);
+    return TXD_OK;
+}
+
+void txd_projections_destroy(void *self)
+{
+    txd_projections *p = self;
+
+    for (size_t i = 0; p->kept && i < p->claimed->n_layers * p->map_count; i++) {
+        free(p->kept[i].rows);
+        free(p->kept[i].bias);
+    }
+    free(p->kept);
+    free(p->tallies);
+    free(p->x);
+    free(p);
+}
+
+txd_status txd_projections_create(void **out, txd_tap *tap, const txd_projections *p)
+{
+    size_t all = p->claimed->n_layers * p->map_count;
+    txd_projections *made = malloc(sizeof *made);
+
+    if (made) {
+        *made = *p;
+        made->kept = calloc(all, sizeof *made->kept);
+        made->tallies = calloc(all, sizeof *made->tallies);
+        made->x = calloc(TXD_PROJECTION_TOKENS * p->columns, sizeof *made->x);
+    }
+    if (!made || !made->kept || !made->tallies || !made->x) {
+        if (made)
+            txd_projections_destroy(made);
+        return txd_fail(TXD_ERR_MEMORY, "%s: no memory", p->law);
+    }
+    *tap = (txd_tap){
+        .name = p->law, .self = made, .ask = ask, .needs = needs, .merge = merge};
+    *out = made;
     return TXD_OK;
 }

@@ -72,22 +72,13 @@ typedef struct txd_projections {
     bool is_late; /* the input is not formed before the output */
 } txd_projections;
 
-/* Needs law, claimed, maps, map_count and columns; makes the rest. On failure
- * nothing is left to be finished. */
-txd_status txd_projections_init(txd_projections *p);
-void txd_projections_finish(txd_projections *p);
-
-/* Adds a map. */
+/* Adds a map to those of a law that is being set up. */
 void txd_projections_add(txd_projections *p, const txd_projection *map);
-/* The value that is read at an output point, as `needs` of a tap. */
-const txd_point *txd_projections_needs(const txd_projections *p, txd_point out);
-
-/* For a tap: bits at a site; keeps a parameter, or judges a value. */
-unsigned txd_projections_ask(const txd_projections *p, const txd_site *site);
-txd_status txd_projections_merge(txd_projections *p, const txd_block *block);
-
-/* Adds the findings, counts and worst values of all layers. */
-txd_status txd_projections_result(txd_result *result, const txd_projections *p);
+/* `create` of the law that p->law names, once law, claimed, columns and maps are set;
+ * its `finish` and `destroy`. The state is a copy of *p. */
+txd_status txd_projections_create(void **out, txd_tap *tap, const txd_projections *p);
+txd_status txd_projections_finish(void *self, txd_result *result);
+void txd_projections_destroy(void *self);
 
 /* ---- between the two files ---- */
 
@@ -124,6 +115,9 @@ void txd_projection_input(double *out, const txd_projection_job *job, size_t tok
 /* Names the cause of a block in which something is off, into its tally. */
 txd_status txd_projection_explain(txd_projection_tally *tally,
                                   const txd_projection_job *job);
+/* Appends it in words. */
+void txd_projection_say_cause(txd_finding *finding, const txd_projections *p,
+                              const txd_projection_tally *tally);
 
 #ifdef __cplusplus
 }

@@ -196,3 +196,37 @@ txd_status txd_projection_explain(txd_projection_tally *tally,
     free(x);
     return TXD_OK;
 }
+
+void txd_projection_say_cause(txd_finding *finding, const txd_projections *p,
+                              const txd_projection_tally *t)
+{
+    char factor[32];
+
+    switch (t->cause) {
+    case TXD_CAUSE_VIEW:
+        txd_law_say(finding,
+                    ": (t, h, e) in memory was taken for (h, t, e): a view "
+                    "without the transpose, or one whose strides were ignored");
+        break;
+    case TXD_CAUSE_SOURCE:
+        txd_law_say(finding, ": it is what the rows of %s, head %zu, give",
+                    p->maps[t->source_map].letter, t->source_head);
+        break;
+    case TXD_CAUSE_BIAS:
+        txd_law_say(finding, ": the bias is missing");
+        break;
+    case TXD_CAUSE_TRANSPOSED:
+        txd_law_say(finding, ": the matrix is transposed, (in, out) taken for "
+                             "(out, in)");
+        break;
+    case TXD_CAUSE_ABSENT:
+        txd_law_say(finding, ": it is the input itself, the projection is missing");
+        break;
+    case TXD_CAUSE_FACTOR:
+        txd_law_say(finding, ": all values are %s times what they should be",
+                    txd_law_number(factor, t->factor));
+        break;
+    case TXD_CAUSE_NONE:
+        break;
+    }
+}

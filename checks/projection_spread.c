@@ -4,8 +4,6 @@
  */
 #include "checks/projection_spread.h"
 
-#include "checks/kept.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -150,7 +148,7 @@ bool txd_spread_wants(const txd_spread *s, const txd_site *site)
     txd_param_id id = TXD_PARAM_COUNT;
 
     if (site->kind == TXD_SITE_PARAMETER)
-        id = txd_law_param(site);
+        id = txd_law_param(site->name, site->layer);
     for (size_t m = 0; m < s->map_count; m++) {
         const txd_spread_map *map = &s->maps[m];
 
@@ -173,7 +171,7 @@ void txd_spread_take(txd_spread *s, const txd_site *site, const double *stats)
                             stats[TXD_STAT_NONFINITE] == 0};
 
     if (site->kind == TXD_SITE_PARAMETER)
-        s->params[index_of(site->layer, txd_law_param(site))] = size;
+        s->params[index_of(site->layer, txd_law_param(site->name, site->layer))] = size;
     else
         s->values[site->point] = size;
 }

@@ -29,7 +29,7 @@ typedef struct state {
     double table; /* how many times larger than the table weights may be drawn */
     double low[TXD_SPREAD_MAPS], high[TXD_SPREAD_MAPS]; /* ratios to the prediction */
     double worst, allowed;
-    txd_spread_finding *found; /* (layers, maps); judged = 0: nothing seen */
+    txd_spread_finding *found; /* (layers, maps): the first that was broken */
     uint64_t judged, inherited;
     int step, layer;
 } state;

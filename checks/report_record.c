@@ -5,8 +5,6 @@
  */
 #include "checks/law.h"
 
-#include <stdlib.h>
-
 /* Columns of the laws, and of all findings one after the other. */
 typedef struct law_columns {
     const char **name, **verdict, **note;

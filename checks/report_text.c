@@ -6,7 +6,6 @@
 #include "checks/law.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "BROKEN"};

@@ -37,7 +37,6 @@ typedef struct state {
 
 typedef struct operands {
     txd_tensor input, branch;
-
 } operands;
 
 /* The sums of a block, in order. */

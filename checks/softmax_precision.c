@@ -71,8 +71,10 @@ typedef struct row {
 } row;
 
 /* False if the row has no finite largest score: others judge that. */
-static bool measure(row *r)
+static bool measure(row *r, double lost)
 {
+    double deepest = 1 - log(lost); /* beyond, exp is 0 where it is accumulated */
+
     r->max = -INFINITY;
     r->sum = r->spread = 0;
     for (size_t j = 0; j < r->keys; j++) {
@@ -88,7 +90,7 @@ static bool measure(row *r)
         double below = r->max - txd_tensor_get(r->masked, r->first + j);
 
         r->sum += exp(-below);
-        if (below < 104) /* beyond, exp is 0 in float32 */
+        if (below < deepest)
             r->spread = fmax(r->spread, below);
     }
     return true;
@@ -188,7 +190,8 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
                                      (int64_t)q, -1};
 
         r.first = i * r.keys;
-        if (at % every == 0 && inputs->valid[b * inputs->length + q] && measure(&r))
+        if (at % every == 0 && inputs->valid[b * inputs->length + q] &&
+            measure(&r, s->roundoff.lost))
             judge_row(t, s, block, &r, &place);
     }
 }
@@ -233,8 +236,6 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
     s->batches = block->pass->inputs->batch;
     s->every = every > s->every ? every : s->every;
-    if (part == NULL)
-        return TXD_OK;
     if (part->status != TXD_OK)
         return txd_fail(part->status,
                         "softmax_precision: %s: the masked scores cannot be read",

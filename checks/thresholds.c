@@ -20,14 +20,14 @@
 #undef TXD_LAW_END
 
 typedef struct threshold_line {
-    const char *key, *source;
+    const char *key;
     double fallback, low, high;
 } threshold_line;
 
 static const threshold_line thresholds[TXD_THRESHOLD_COUNT] = {
 #define TXD_LAW_BEGIN(law)
 #define TXD_THRESHOLD(id, law, key, fallback, low, high, unit, sentence, source)       \
-    {key, source, fallback, low, high},
+    {key, fallback, low, high},
 #define TXD_LAW_END
 #include "checks/thresholds.def"
 #undef TXD_LAW_BEGIN
@@ -48,14 +48,4 @@ txd_status txd_threshold_read(double *out, txd_threshold threshold,
                                      thresholds[threshold].high));
     *out = value;
     return TXD_OK;
-}
-
-double txd_threshold_default(txd_threshold threshold)
-{
-    return thresholds[threshold].fallback;
-}
-
-const char *txd_threshold_source(txd_threshold threshold)
-{
-    return thresholds[threshold].source;
 }

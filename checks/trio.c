@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 const txd_role txd_trio_pairs[TXD_TRIO_PAIRS][2] = {
     {TXD_ROLE_Q, TXD_ROLE_K}, {TXD_ROLE_Q, TXD_ROLE_V}, {TXD_ROLE_K, TXD_ROLE_V}};
@@ -72,26 +71,18 @@ static void add(txd_trio_sums *to, const double *x, const double *y, size_t coun
 
 /* ---- parameters: those of a layer come one after the other ---- */
 
-static bool is_named(const txd_site *site, txd_param_id id)
-{
-    char name[96];
-
-    return strcmp(site->name, txd_param_name(name, sizeof name, id, site->layer)) == 0;
-}
-
 static const txd_param_id matrices[2][TXD_ROLE_COUNT] = {
     {TXD_PARAM_Q_WEIGHT, TXD_PARAM_K_WEIGHT, TXD_PARAM_V_WEIGHT},
     {TXD_PARAM_CROSS_Q_WEIGHT, TXD_PARAM_CROSS_K_WEIGHT, TXD_PARAM_CROSS_V_WEIGHT}};
 
 bool txd_trio_wants(const txd_site *parameter)
 {
-    bool is_wanted = false;
+    txd_param_id id = txd_law_param(parameter->name, parameter->layer);
+    bool is_wanted = id == TXD_PARAM_QKV_WEIGHT;
 
-    for (int i = 0; i < 2 * TXD_ROLE_COUNT && parameter->layer >= 0; i++)
-        is_wanted |=
-            is_named(parameter, matrices[i / TXD_ROLE_COUNT][i % TXD_ROLE_COUNT]);
-    return is_wanted ||
-           (parameter->layer >= 0 && is_named(parameter, TXD_PARAM_QKV_WEIGHT));
+    for (int i = 0; i < 2 * TXD_ROLE_COUNT; i++)
+        is_wanted |= id == matrices[i / TXD_ROLE_COUNT][i % TXD_ROLE_COUNT];
+    return is_wanted;
 }
 
 /* The rows of each KV head; of the queries, those of its group's first head. */
@@ -147,12 +138,13 @@ static txd_status copy_parameter(txd_trio *trio, txd_attention_kind *kind,
     const txd_config *c = trio->claimed;
     size_t q_rows = c->n_heads * c->head_dim, k_rows = trio->groups * c->head_dim;
     const size_t first[TXD_ROLE_COUNT] = {0, q_rows, q_rows + k_rows};
-    bool fused = is_named(block->site, TXD_PARAM_QKV_WEIGHT);
+    txd_param_id id = txd_law_param(block->site->name, block->site->layer);
+    bool fused = id == TXD_PARAM_QKV_WEIGHT;
 
     for (int i = 0; i < 2 * TXD_ROLE_COUNT; i++) {
         int role = i % TXD_ROLE_COUNT, of = i / TXD_ROLE_COUNT;
 
-        if (fused ? of == 0 : is_named(block->site, matrices[of][role])) {
+        if (fused ? of == 0 : id == matrices[of][role]) {
             TXD_TRY(copy(trio, role, &block->value, fused ? first[role] : 0));
             *kind = (txd_attention_kind)of;
         }
