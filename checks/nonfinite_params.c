@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which parameters make a point: weight and bias; of a fused projection these. */
+/* Which parameters make a point: weight and bias; where the model has no such weight,
+ * those that take its place: of a fused projection, or the table that the output head
+ * is tied to. */
 static const struct reader {
     txd_point point;
     txd_param_id weight, bias, fused, fused_bias;
@@ -104,26 +106,13 @@ void txd_finite_params_finish(txd_finite_params *p)
     p->largest = NULL;
 }
 
-/* TXD_PARAM_COUNT for those of an encoder. */
-static txd_param_id id_of(const char *site, int layer)
-{
-    char name[96];
-
-    for (int id = 0; id < TXD_PARAM_COUNT; id++)
-        if (txd_param_per_layer((txd_param_id)id) == (layer >= 0) &&
-            strcmp(site, txd_param_name(name, sizeof name, (txd_param_id)id, layer)) ==
-                0)
-            return (txd_param_id)id;
-    return TXD_PARAM_COUNT;
-}
-
 void txd_finite_params_add(txd_finite_params *p, const txd_block *block)
 {
     txd_nonfinite site;
     txd_param_id id;
 
     txd_nonfinite_read(&site, block);
-    id = id_of(site.name, site.layer);
+    id = txd_law_param(site.name, site.layer);
     if (id != TXD_PARAM_COUNT && (size_t)(site.layer + 1) <= p->claimed->n_layers)
         *slot(p, id, site.layer) = site.largest;
     if (id == TXD_PARAM_EMBED_TOK)
@@ -152,9 +141,11 @@ static const struct reader *reader_of(txd_point point)
 static bool reads(const txd_config *claimed, txd_point point, txd_param_id id)
 {
     const struct reader *r = reader_of(point);
+    bool is_separate = r && txd_param_exists(claimed, r->weight);
 
     return r && id != TXD_PARAM_COUNT && txd_param_exists(claimed, id) &&
-           (id == r->weight || id == r->bias || id == r->fused || id == r->fused_bias);
+           (is_separate ? id == r->weight || id == r->bias
+                        : id == r->fused || id == r->fused_bias);
 }
 
 /* Points of no layer come before all layers, or after. */
@@ -193,7 +184,7 @@ const txd_nonfinite *txd_finite_params_guilty(bool *is_operand,
     *is_operand = false;
     for (size_t i = 0; i < txd_finite_params_kept(p); i++) {
         const txd_nonfinite *parameter = &p->bad[i];
-        txd_param_id id = id_of(parameter->name, parameter->layer);
+        txd_param_id id = txd_law_param(parameter->name, parameter->layer);
 
         if (site->layer == parameter->layer && reads(p->claimed, site->point, id)) {
             *is_operand = true;

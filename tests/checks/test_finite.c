@@ -158,6 +158,35 @@ START_TEST(of_several_such_parameters_that_of_the_same_layer_is_the_cause)
 }
 END_TEST
 
+/* The output head is a matrix of its own, or the table of the tokens. */
+START_TEST(a_table_is_the_cause_in_the_logits_only_where_the_head_is_tied_to_it)
+{
+    double weight[2] = {1, NAN}, *out;
+
+    for (int tied = 0; tied < 2; tied++) {
+        driver d;
+        const txd_result *r;
+
+        driver_init(&d);
+        d.config.tie_embeddings = tied != 0;
+        driver_start(&d, "finite");
+        driver_offer_parameter(&d, "embed.tok.weight", -1, weight, 1, 2);
+        if (!tied)
+            driver_offer_parameter(&d, "head.weight", -1, weight, 1, 2);
+        out = driver_random(&d, TXD_POINT_LOGITS, 1);
+        out[0] = NAN;
+        driver_offer(&d, TXD_POINT_LOGITS, -1, out);
+        r = driver_result(&d);
+        ck_assert_msg(
+            strstr(r->findings[r->finding_count - 1].message,
+                   tied ? "the parameter embed.tok.weight holds NaN, and is read here"
+                        : "the parameter head.weight holds NaN, and is read here"),
+            "%s", r->findings[r->finding_count - 1].message);
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(a_parameter_alone_that_is_not_finite_fails)
 {
     driver d;
@@ -218,5 +247,6 @@ TEST_MAIN(finite_values_pass_and_are_counted,
           an_infinity_amid_values_near_the_end_of_the_format_is_an_overflow,
           a_parameter_that_is_not_finite_is_named_as_the_cause,
           of_several_such_parameters_that_of_the_same_layer_is_the_cause,
+          a_table_is_the_cause_in_the_logits_only_where_the_head_is_tied_to_it,
           a_parameter_alone_that_is_not_finite_fails,
           nan_of_padded_tokens_is_not_counted, the_first_step_that_breaks_is_the_origin)
