@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define ALIGNMENT ((size_t)64)
 #define BLOCK_BYTES ((size_t)1 << 16)
 
@@ -17,6 +19,7 @@ typedef struct block {
     struct block *next;
     unsigned char *bytes;
     size_t size, used;
+    size_t written; /* what lies behind is still zero */
 } block;
 
 struct txd_arena {
@@ -33,9 +36,9 @@ static size_t round_up(size_t bytes, size_t alignment)
 static block *add_block(txd_arena *arena, size_t bytes)
 {
     block *added = calloc(1, sizeof *added);
-    void *memory = NULL;
+    void *memory = added ? txd_memory_take(bytes) : NULL;
 
-    if (!added || posix_memalign(&memory, ALIGNMENT, bytes) != 0) {
+    if (!memory) {
         free(added);
         txd_fail(TXD_ERR_MEMORY, "out of memory: %zu bytes more were needed", bytes);
         return NULL;
@@ -58,7 +61,7 @@ static void free_blocks(txd_arena *arena)
 
     for (block *b = arena->first; b; b = next) {
         next = b->next;
-        free(b->bytes);
+        txd_memory_give(b->bytes);
         free(b);
     }
     arena->first = arena->last = arena->current = NULL;
@@ -71,6 +74,7 @@ static void count_use(txd_arena *arena, size_t bytes)
         arena->peak = arena->used;
 }
 
+/* Zeroed bytes, of which only those that were in use before are written to. */
 #ifdef TXD_ARENA_DEBUG
 static unsigned char *take(txd_arena *arena, size_t bytes, size_t alignment)
 {
@@ -100,13 +104,19 @@ static block *find_room(txd_arena *arena, size_t bytes, size_t alignment)
 static unsigned char *take(txd_arena *arena, size_t bytes, size_t alignment)
 {
     block *room = find_room(arena, bytes, alignment);
-    size_t start;
+    size_t start, end;
 
     if (!room)
         return NULL;
     start = round_up(room->used, alignment);
-    count_use(arena, start + bytes - room->used);
-    room->used = start + bytes;
+    end = start + bytes;
+    count_use(arena, end - room->used);
+    room->used = end;
+    if (room->written > start)
+        memset(room->bytes + start, 0,
+               (room->written < end ? room->written : end) - start);
+    if (room->written < end)
+        room->written = end;
     return room->bytes + start;
 }
 #endif
@@ -131,7 +141,6 @@ void txd_arena_destroy(txd_arena *arena)
 
 void *txd_arena_alloc(txd_arena *arena, size_t count, size_t size)
 {
-    unsigned char *memory;
     size_t bytes;
 
     if (size != 0 && count > (SIZE_MAX / 2) / size) {
@@ -140,10 +149,7 @@ void *txd_arena_alloc(txd_arena *arena, size_t count, size_t size)
         return NULL;
     }
     bytes = count * size;
-    memory = take(arena, bytes ? bytes : 1, ALIGNMENT);
-    if (memory)
-        memset(memory, 0, bytes);
-    return memory;
+    return take(arena, bytes ? bytes : 1, ALIGNMENT);
 }
 
 char *txd_arena_string(txd_arena *arena, const char *text)

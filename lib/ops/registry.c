@@ -4,9 +4,9 @@
  * that no entry can be missing. Host memory is the only memory here.
  */
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "ops/cpu.h"
 #include "ops/emulated.h"
@@ -16,24 +16,14 @@
 
 static void *host_alloc(size_t bytes)
 {
-    size_t rounded = (bytes + 63) / 64 * 64;
-    void *memory = NULL;
+    void *memory = txd_memory_take(bytes);
 
-    if (rounded < bytes ||
-        posix_memalign(&memory, 64, rounded > 0 ? rounded : 64) != 0) {
+    if (memory == NULL)
         txd_fail(TXD_ERR_MEMORY,
                  "%zu bytes of memory cannot be had: use a shorter "
                  "sequence, a smaller batch, or fewer recorded points",
                  bytes);
-        return NULL;
-    }
-    memset(memory, 0, rounded > 0 ? rounded : 64);
     return memory;
-}
-
-static void host_free(void *memory)
-{
-    free(memory);
 }
 
 static txd_status host_copy(void *to, const void *from, size_t bytes)
@@ -54,7 +44,7 @@ static const char *no_blas(void)
 }
 
 #define HOST_MEMORY                                                                    \
-    .alloc = host_alloc, .free = host_free, .upload = host_copy,                       \
+    .alloc = host_alloc, .free = txd_memory_give, .upload = host_copy,                 \
     .download = host_copy, .sync = host_sync
 
 static const txd_backend ref64 = {

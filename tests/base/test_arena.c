@@ -49,13 +49,14 @@ START_TEST(memory_is_zeroed_again_after_a_reset)
 {
     txd_arena *arena = make();
 
-    for (int round = 0; round < 3; round++) {
-        unsigned char *small = txd_arena_alloc(arena, 100, 1);
+    for (int round = 0; round < 4; round++) {
+        size_t sizes[] = {100, 4000, 70, 5000}, bytes = sizes[round];
+        unsigned char *small = txd_arena_alloc(arena, bytes, 1);
         unsigned char *large = txd_arena_alloc(arena, 300000, 1);
 
         ck_assert(all(large, 300000, 0));
-        ck_assert(all(small, 100, 0));
-        memset(small, 0xff, 100);
+        ck_assert(all(small, bytes, 0));
+        memset(small, 0xff, bytes);
         memset(large, 0xff, 300000);
         txd_arena_reset(arena);
         ck_assert_uint_eq(txd_arena_used(arena), 0);
