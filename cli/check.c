@@ -146,22 +146,14 @@ static txd_status check_cfg(check_report *report, const char *path)
 /* By content where there is content; an absent REC.h5 may be there as REC.h5.part. */
 static bool looks_recorded(const char *path)
 {
-    static const unsigned char magic[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    unsigned char head[8] = {0};
     char part[4096];
     struct stat info;
-    FILE *file;
 
     if (stat(path, &info) != 0) {
         snprintf(part, sizeof part, "%s.part", path);
         return stat(part, &info) == 0;
     }
-    if (!S_ISREG(info.st_mode) || !(file = fopen(path, "rb")))
-        return false; /* opening a named pipe would wait; a cfg it is not either */
-    if (fread(head, 1, sizeof head, file) != sizeof head)
-        head[0] = 0;
-    fclose(file);
-    return memcmp(head, magic, sizeof magic) == 0;
+    return txd_file_kind_at(path) == TXD_FILE_HDF5;
 }
 
 static void check_file(check_report *report, const char *path)

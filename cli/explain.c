@@ -10,6 +10,7 @@
 
 #include "checks/check.h"
 #include "cli/describe.h"
+#include "cli/explain_keys.h"
 #include "cli/keys.h"
 #include "cli/output.h"
 #include "probes/probe.h"
@@ -36,6 +37,13 @@ static void add_wrapped(txd_text *out, const char *line, size_t length)
     txd_text_addf(out, "  %.*s\n", (int)length, line);
 }
 
+/* Between two things of one name. */
+static void separate(txd_text *out)
+{
+    if (out->length)
+        txd_text_add(out, "\n");
+}
+
 static void add_block(txd_text *out, const char *title, const char *body)
 {
     const char *line = body;
@@ -51,20 +59,6 @@ static void add_block(txd_text *out, const char *title, const char *body)
     }
 }
 
-static void add_key(txd_text *out, const txd_key *key)
-{
-    txd_text_addf(out, "  %s (%s", key->path, key->type);
-    if (key->fallback && strcmp(key->fallback, "required") == 0)
-        txd_text_add(out, ", required");
-    else if (key->fallback && *key->fallback)
-        txd_text_addf(out, ", default %s", key->fallback);
-    if (key->unit && *key->unit && strcmp(key->unit, "1") != 0)
-        txd_text_addf(out, ", in %s", key->unit);
-    if (key->range && *key->range)
-        txd_text_addf(out, ", %s", key->range);
-    txd_text_addf(out, "): %s\n", key->sentence);
-}
-
 static bool explain_check(txd_text *out, const char *name)
 {
     const txd_check *check = txd_check_find(name);
@@ -73,6 +67,7 @@ static bool explain_check(txd_text *out, const char *name)
 
     if (!check)
         return false;
+    separate(out);
     txd_text_addf(out, "%s is a law.\n\n%s\n", check->name, check->law);
     add_block(out, "Judged as", check->formula);
     add_block(out, "What typically breaks it", check->causes);
@@ -80,7 +75,7 @@ static bool explain_check(txd_text *out, const char *name)
     if (check->keys && check->keys->path) {
         txd_text_add(out, "\nThresholds in model.cfg:\n");
         for (key = check->keys; key->path; key++)
-            add_key(out, key);
+            txd_explain_key_line(out, key);
     }
     if (check->faults && *check->faults) {
         txd_text_add(out, "\nFaults that must trip it:\n");
@@ -108,6 +103,7 @@ static bool explain_fault(txd_text *out, const char *name)
 
     if (!fault)
         return false;
+    separate(out);
     txd_text_addf(out, "%s is a fault.\n\n%s\n", name, txd_fault_sentence(fault));
     add_block(out, "How it shows", txd_fault_symptom(fault));
     add_block(out, "Example", txd_fault_example(fault));
@@ -155,6 +151,7 @@ static bool explain_point(txd_text *out, const char *name)
     if (point == TXD_POINT_COUNT)
         return false;
     info = txd_point_get((txd_point)point);
+    separate(out);
     txd_text_addf(out, "%s is a point%s.\n\n%s\n", bare,
                   txd_point_per_layer((txd_point)point)
                       ? ", once per layer: layers.0, layers.1, ..."
@@ -180,6 +177,7 @@ static bool explain_probe(txd_text *out, const char *name)
 
     if (!probe)
         return false;
+    separate(out);
     txd_text_addf(out, "%s is a probe.\n\n%s\n", name, probe->sentence);
     add_block(out, "Points unless `points` says otherwise", probe->points);
     add_block(out, "Fields", probe->fields);
@@ -208,6 +206,7 @@ static bool explain_backend(txd_text *out, const char *name)
     if (txd_backend_find(&backend, name) != TXD_OK)
         return false;
     u = txd_roundoff_of(backend);
+    separate(out);
     txd_text_addf(out, "%s is a backend.\n\n%s\n", name, txd_backend_sentence(backend));
     txd_text_addf(out, "\nIn memory      %s\nStored as      %s, %.3g to %.3g\n",
                   txd_dtype_name(txd_backend_dtype(backend)),
@@ -231,6 +230,7 @@ static bool explain_row(txd_text *out, const char *name)
         info = txd_row_get((txd_row)row);
         if (strcmp(info->name, bare) != 0)
             continue;
+        separate(out);
         txd_text_addf(out,
                       "rows/%s is a column of the row statistics (probe rows), one "
                       "value for every query of every head.\n\n%s (unit %s)\n",
@@ -240,45 +240,15 @@ static bool explain_row(txd_text *out, const char *name)
     return false;
 }
 
-/* "mask" holds "mask.causal", "record" holds "record[].probe". */
-static bool is_within(const char *path, const char *group)
-{
-    size_t length = strlen(group);
-
-    return strncmp(path, group, length) == 0 &&
-           (path[length] == '.' || path[length] == '[');
-}
-
-/* A key, or a group with all its keys. */
-static bool explain_key(txd_text *out, const char *name, const txd_key *const *tables)
-{
-    bool found = false;
-    const txd_key *key;
-
-    for (; *tables; tables++)
-        for (key = *tables; key->path; key++) {
-            bool itself = strcmp(key->path, name) == 0;
-
-            if (!itself && !is_within(key->path, name))
-                continue;
-            if (!found)
-                txd_text_addf(out, "%s is a %s of model.cfg.\n\n", name,
-                              itself ? "key" : "group");
-            add_key(out, key);
-            found = true;
-        }
-    return found;
-}
-
-/* A name that a probe has too is explained twice. */
 static bool explain_figure(txd_text *out, const char *name)
 {
     const txd_figure *figure = txd_figure_find(name);
 
     if (!figure)
         return false;
-    txd_text_addf(out, "%s%s is a figure: %s.\n\n  %s\n", out->length ? "\n" : "", name,
-                  figure->sentence, figure->usage);
+    separate(out);
+    txd_text_addf(out, "%s is a figure: %s.\n\n  %s\n", name, figure->sentence,
+                  figure->usage);
     return true;
 }
 
@@ -318,17 +288,20 @@ static txd_status fail_name(const char *word, const txd_key *const *tables)
         word, nearest ? "; nearest: " : "", nearest ? nearest : "");
 }
 
+/* A name may be several things: "input.memory" is a point and a group of keys. */
 static txd_status explain_any(txd_text *out, const char *name, txd_arena *arena)
 {
+    static bool (*const kinds[])(txd_text *, const char *) = {
+        explain_check, explain_fault,   explain_point,  explain_probe,
+        explain_row,   explain_backend, explain_figure,
+    };
     const txd_key *const *tables;
-    bool found;
+    size_t kind;
 
     TXD_TRY(txd_keys_all(&tables, arena));
-    found = explain_check(out, name) || explain_fault(out, name) ||
-            explain_point(out, name) || explain_probe(out, name) ||
-            explain_row(out, name) || explain_backend(out, name) ||
-            explain_key(out, name, tables);
-    if (explain_figure(out, name) || found)
+    for (kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        kinds[kind](out, name);
+    if (txd_explain_key(out, name, tables) || out->length)
         return TXD_OK;
     return fail_name(name, tables);
 }

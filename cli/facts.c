@@ -53,7 +53,8 @@ static void print_entries(txd_text *out, const txd_facts *facts)
         if (txd_trace_get(facts->entries, &info, i) == TXD_OK &&
             strlen(info.name) > width)
             width = strlen(info.name);
-    txd_text_addf(out, "\n%zu %s:\n", count, facts->entry_word);
+    txd_text_addf(out, "\n%zu %.*s:\n", count,
+                  (int)strlen(facts->entry_word) - (count == 1), facts->entry_word);
     for (i = 0; i < count; i++) {
         if (txd_trace_get(facts->entries, &info, i) != TXD_OK)
             continue;
@@ -79,8 +80,11 @@ static void print_config(txd_text *out, const char *config)
 
 void txd_facts_print(txd_text *out, const txd_facts *facts)
 {
-    size_t i;
+    size_t i, width = 0;
 
+    for (i = 0; i < facts->verdict_count; i++)
+        if (strlen(facts->laws[i]) > width)
+            width = strlen(facts->laws[i]);
     for (i = 0; i < facts->count; i++) {
         txd_text_addf(out, "%-14s  ", facts->list[i].name);
         if (facts->list[i].text)
@@ -92,7 +96,8 @@ void txd_facts_print(txd_text *out, const txd_facts *facts)
     }
     for (i = 0; i < facts->verdict_count; i++) {
         txd_text_add(out, i ? "" : "\nverdicts:\n");
-        txd_text_addf(out, "  %-14s  %s\n", facts->laws[i], facts->verdicts[i]);
+        txd_text_addf(out, "  %-*s  %s\n", (int)width, facts->laws[i],
+                      facts->verdicts[i]);
     }
     if (facts->config)
         print_config(out, facts->config);

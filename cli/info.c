@@ -3,10 +3,10 @@
  * txdiag info: what a file or a folder holds, whatever kind it is.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/facts.h"
 #include "cli/guard.h"
@@ -110,6 +110,13 @@ static txd_status info_npy(info_job *job)
     return add_tensors(job, job->trace);
 }
 
+static txd_status info_npz(info_job *job)
+{
+    TXD_TRY(txd_npz_open(&job->trace, job->path));
+    txd_facts_text(&job->facts, "kind", "npz");
+    return add_tensors(job, job->trace);
+}
+
 static txd_status add_config(txd_facts *facts, const txd_config *config)
 {
     txd_text text;
@@ -164,51 +171,42 @@ static bool ends_with(const char *text, const char *ending)
     return length >= tail && strcmp(text + length - tail, ending) == 0;
 }
 
-/* The length of the header in 8 bytes, the last of them 0, then the header. A cfg that
- * begins with "model : {" has its bracket there, too. */
-static bool is_safetensors(const unsigned char *head, size_t count)
-{
-    return count > 8 && head[7] == 0 && head[8] == '{';
-}
-
+/* By what it is, or else by what it is called: the reader says what is wrong with it.
+ */
 static txd_status info_file(info_job *job)
 {
-    unsigned char head[16] = {0};
-    size_t count;
-    FILE *file = fopen(job->path, "rb");
+    txd_file_kind kind = txd_file_kind_at(job->path);
 
-    if (!file && errno == ENOENT)
-        return info_recording(job); /* its .part may be there */
-    if (!file)
-        return txd_fail(TXD_ERR_IO, "%s: %s", job->path, strerror(errno));
-    count = fread(head, 1, sizeof head, file);
-    fclose(file);
-    if (memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0)
+    if (kind == TXD_FILE_HDF5)
         return info_recording(job);
-    if (memcmp(head, "\x93NUMPY", 6) == 0 || ends_with(job->path, ".npy"))
+    if (kind == TXD_FILE_NPY || ends_with(job->path, ".npy"))
         return info_npy(job);
-    if (ends_with(job->path, ".safetensors") || is_safetensors(head, count))
+    if (kind == TXD_FILE_NPZ || ends_with(job->path, ".npz"))
+        return info_npz(job);
+    if (kind == TXD_FILE_SAFETENSORS || ends_with(job->path, ".safetensors"))
         return info_safetensors(job);
-    if (memchr(head, 0, count))
-        return txd_fail(TXD_ERR_FORMAT,
-                        "%s: neither a recording, nor safetensors, npy, a folder of a "
-                        "Hugging Face model, or a model.cfg",
-                        job->path);
-    return info_cfg(job);
+    if (kind == TXD_FILE_TEXT || kind == TXD_FILE_JSON || kind == TXD_FILE_EMPTY)
+        return info_cfg(job);
+    return txd_fail(TXD_ERR_FORMAT,
+                    "%s: expected a recording, safetensors, .npy, .npz, a folder of a "
+                    "Hugging Face model, or a MODEL.cfg, found %s",
+                    job->path, txd_file_kind_name(kind));
 }
 
 static txd_status collect(info_job *job)
 {
     struct stat info;
-    bool there = stat(job->path, &info) == 0;
 
     txd_facts_text(&job->facts, "path", job->path);
-    if (there && S_ISDIR(info.st_mode))
+    if (stat(job->path, &info) != 0 && errno == ENOENT)
+        return info_recording(job); /* its .part may be there */
+    if (access(job->path, R_OK) != 0)
+        return txd_fail(TXD_ERR_IO, "%s: %s", job->path, strerror(errno));
+    if (S_ISDIR(info.st_mode))
         return info_folder(job);
-    if (there && !S_ISREG(info.st_mode))
+    if (!S_ISREG(info.st_mode))
         return txd_fail(TXD_ERR_IO, "%s: not a regular file", job->path);
-    if (there)
-        txd_facts_number(&job->facts, "bytes", (double)info.st_size);
+    txd_facts_number(&job->facts, "bytes", (double)info.st_size);
     return info_file(job);
 }
 
@@ -256,7 +254,8 @@ const txd_command txd_command_info = {
         "it\n"
         "is complete), a folder of a Hugging Face model (family, resolved "
         "conventions,\n"
-        "tensors), a safetensors or npy file, or a MODEL.cfg (everything resolved).\n"
+        "tensors), a safetensors, npy or npz file, or a MODEL.cfg (everything "
+        "resolved).\n"
         "\n"
         "  txdiag info mini.h5\n"
         "  txdiag info path/to/hf-folder\n"

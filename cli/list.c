@@ -142,10 +142,19 @@ static const char about_keys[] =
     "|\n"
     "\n";
 
+static void list_all_keys(listing *list, const txd_key *const *tables)
+{
+    const txd_key *key;
+
+    for (; *tables; tables++)
+        for (key = *tables; key->path; key++)
+            add_line(list, key->path, key->sentence);
+}
+
 static txd_status print_keys(txd_text *text, bool markdown)
 {
     const txd_key *const *tables;
-    const txd_key *key;
+    listing list = {0};
     txd_arena *arena;
     txd_status status;
 
@@ -155,9 +164,11 @@ static txd_status print_keys(txd_text *text, bool markdown)
         txd_text_add(text, about_keys);
         txd_keys_markdown(text, tables);
     }
-    for (; status == TXD_OK && !markdown && *tables; tables++)
-        for (key = *tables; key->path; key++)
-            txd_text_addf(text, "%-28s  %s\n", key->path, key->sentence);
+    if (status == TXD_OK && !markdown) {
+        list_all_keys(&list, tables);
+        list.text = text;
+        list_all_keys(&list, tables);
+    }
     txd_arena_destroy(arena);
     return status;
 }
@@ -183,25 +194,35 @@ static int list_catalogue(void)
 }
 
 /* The faults as they stand to one model: which can act, and why the others cannot. */
-static int list_applicable(const txd_options *options, const char *cfg)
+static void list_possible(listing *list, const txd_fault_scene *scene)
 {
     const txd_fault *fault;
+    char sentence[512];
+    size_t i;
+
+    for (i = 0; (fault = txd_fault_at(i)); i++) {
+        const char *reason = txd_fault_inapplicable(fault, scene);
+
+        snprintf(sentence, sizeof sentence, "%s%s",
+                 reason ? "cannot act here: " : "can act here", reason ? reason : "");
+        add_line(list, txd_fault_name(fault), sentence);
+    }
+}
+
+static int list_applicable(const txd_options *options, const char *cfg)
+{
     txd_fault_scene scene;
     txd_session session;
+    listing list = {0};
     txd_text text;
-    size_t i;
     int exit_status;
 
     txd_text_init(&text);
     if (txd_session_open(&session, options, cfg) == TXD_OK) {
         scene = txd_session_scene(&session);
-        for (i = 0; (fault = txd_fault_at(i)); i++) {
-            const char *reason = txd_fault_inapplicable(fault, &scene);
-
-            txd_text_addf(&text, "%-24s  %s%s\n", txd_fault_name(fault),
-                          reason ? "cannot act here: " : "can act here",
-                          reason ? reason : "");
-        }
+        list_possible(&list, &scene);
+        list.text = &text;
+        list_possible(&list, &scene);
         exit_status = txd_output_result(&text, TXD_EXIT_HELD);
     } else {
         exit_status = txd_output_complain();
@@ -231,6 +252,8 @@ static int list_names(const txd_options *options)
     const char *word = options->operands[0];
     size_t kind;
 
+    if (strcmp(word, "laws") == 0) /* what `checks` are called everywhere else */
+        word = "checks";
     if (options->operand_count == 2 && strcmp(word, "faults") == 0)
         return list_applicable(options, options->operands[1]);
     if (options->operand_count == 2 || txd_options_has(options, "set")) {
@@ -265,7 +288,7 @@ const txd_command txd_command_list = {
         "  points    places in a pass where values can be recorded; those that exist\n"
         "            once per layer are called layers.N.NAME\n"
         "  probes    what can be recorded there (`record` in MODEL.cfg)\n"
-        "  checks    the laws (`checks`)\n"
+        "  checks    the laws (`checks`); \"laws\" will do, too\n"
         "  faults    mistakes that can be planted (`faults`), and by which selectors;\n"
         "            with a MODEL.cfg: which of them can act in that model\n"
         "  figures   what `plot` and `report` draw\n"

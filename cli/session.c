@@ -14,19 +14,58 @@
 
 #define DEFAULT_BACKEND "cpu32"
 
-/* A folder of a model is what people try first: the message shows what it needs. */
+static txd_status fail_model(const char *path, const char *found, const char *model)
+{
+    return txd_fail(TXD_ERR_CONFIG,
+                    "%s: expected a MODEL.cfg, found %s. For the model in it write a "
+                    "file: model : { from = \"%s\"; }; input : { random : { length = "
+                    "64; }; };",
+                    path, found, model);
+}
+
+/* What to do with a file of another kind where a MODEL.cfg belongs. */
+static const char *remedy_of(txd_file_kind kind)
+{
+    switch (kind) {
+    case TXD_FILE_HDF5:
+        return "; recordings are for `txdiag check`, plot, report and info";
+    case TXD_FILE_NPY:
+    case TXD_FILE_NPZ:
+        return "; a MODEL.cfg names it as input.file, or as input.memory.file";
+    case TXD_FILE_TORCH:
+    case TXD_FILE_GGUF:
+        return "; models are read from a folder with config.json and "
+               "model.safetensors (`txdiag explain model.from`)";
+    default:
+        return "";
+    }
+}
+
+/* A model, or what a run has written, is what people try first: the message shows what
+ * it needs. */
 static txd_status load(txd_session *session)
 {
     txd_status status = txd_cfg_load(&session->root, session->arena, session->path);
+    txd_file_kind kind = txd_file_kind_at(session->path);
+    const char *path = session->path, *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
     struct stat about;
 
-    if (status == TXD_OK || stat(session->path, &about) != 0 || !S_ISDIR(about.st_mode))
+    if (kind == TXD_FILE_EMPTY)
+        return txd_fail(TXD_ERR_CONFIG, "%s: the file is empty", path);
+    if (status == TXD_OK)
         return status;
-    return txd_fail(TXD_ERR_CONFIG,
-                    "%s: expected a MODEL.cfg, found a folder. For the model in it "
-                    "write a file: model : { from = \"%s\"; }; input : { random : { "
-                    "length = 64; }; };",
-                    session->path, session->path);
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return fail_model(path, "a folder", path);
+    if (kind == TXD_FILE_SAFETENSORS)
+        return fail_model(path, txd_file_kind_name(kind), path);
+    if (kind == TXD_FILE_JSON && strcmp(name, "config.json") == 0)
+        return fail_model(path, "that of a Hugging Face model",
+                          slash ? txd_output_beside(session->arena, path, ".") : ".");
+    if (kind == TXD_FILE_OTHER || kind == TXD_FILE_TEXT)
+        return status;
+    return txd_fail(TXD_ERR_CONFIG, "%s: expected a MODEL.cfg, found %s%s", path,
+                    txd_file_kind_name(kind), remedy_of(kind));
 }
 
 static txd_status read_settings(txd_session *session, const txd_options *options)

@@ -24,6 +24,7 @@
 #include "formats/huggingface.h"
 #include "formats/input_source.h"
 #include "formats/json_read.h"
+#include "formats/kind.h"
 #include "formats/npy.h"
 #include "formats/npz.h"
 #include "formats/recording.h"

@@ -20,9 +20,9 @@ const txd_key txd_record_keys[] = {
     {"record[].heads", "string", "*", NULL, NULL,
      "query heads (full, rows, leaks, pooled), written like layers"},
     {"record[].steps", "string", "*", NULL, NULL, "steps, written like layers"},
-    {"record[].cells", "int", "64", "cell", "1 to 256",
+    {"record[].cells", "int", "64", "cells", "1 to 256",
      "pooled: cells per side of a pooled attention matrix, at most"},
-    {"record[].limit", "int", "1000", "row", "1 to 10000000",
+    {"record[].limit", "int", "1000", "rows", "1 to 10000000",
      "leaks: rows per step, at most; the counts are always complete"},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

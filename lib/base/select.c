@@ -119,25 +119,29 @@ static size_t smallest(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* Levenshtein distance in one row; both words have at most MAX_WORD characters. */
+/* Insertions, deletions, replacements and exchanges of two neighbours that make `a` of
+ * `b`, in three rows of the table; both words have at most MAX_WORD characters. */
 static size_t distance(const char *a, const char *b, size_t length)
 {
-    size_t row[MAX_WORD + 1];
+    size_t rows[3][MAX_WORD + 1];
+    size_t i;
 
     for (size_t j = 0; j <= length; j++)
-        row[j] = j;
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
+        rows[0][j] = j;
+    for (i = 0; a[i]; i++) {
+        const size_t *older = rows[(i + 2) % 3], *above = rows[i % 3];
+        size_t *row = rows[(i + 1) % 3];
 
         row[0] = i + 1;
         for (size_t j = 0; j < length; j++) {
-            size_t above = row[j + 1];
-
-            row[j + 1] = smallest(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-            diagonal = above;
+            row[j + 1] =
+                smallest(above[j + 1] + 1, row[j] + 1, above[j] + (a[i] != b[j]));
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] &&
+                older[j - 1] + 1 < row[j + 1])
+                row[j + 1] = older[j - 1] + 1;
         }
     }
-    return row[length];
+    return rows[i % 3][length];
 }
 
 bool txd_glob(const char *pattern, const char *name)
@@ -196,43 +200,66 @@ bool txd_range_has(const txd_range *range, size_t index)
     return false;
 }
 
-/* "d_model" is the tail of "model.d_model". */
-static const char *find_tail(const char *word, const char *const *known, size_t count)
+/* The last part of a name: "d_model" of "model.d_model", "loss" of "steps/loss"; NULL
+ * if it has one part. */
+static const char *last_part(const char *name)
+{
+    const char *part = NULL;
+
+    for (; *name; name++)
+        if (*name == '.' || *name == '/')
+            part = name + 1;
+    return part;
+}
+
+/* The name that is `word`, or that ends in it: "attn.weights" is the tail of
+ * "layers.*.attn.weights". */
+static const char *find_same(const char *word, const char *const *known, size_t count)
 {
     size_t length = strlen(word);
 
-    for (size_t i = 0; i < count && length != 0; i++) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(known[i], word) == 0)
+            return known[i];
+    for (size_t i = 0; i < count; i++) {
         size_t other = strlen(known[i]);
 
-        if (other > length && known[i][other - length - 1] == '.' &&
+        if (other > length && strchr("./", known[i][other - length - 1]) &&
             strcmp(known[i] + other - length, word) == 0)
             return known[i];
     }
     return NULL;
 }
 
+/* Edits from `word` to `known`; more than `limit` may be any such number. */
+static size_t edits(const char *word, const char *known, size_t limit)
+{
+    size_t length = strlen(word), other = known ? strlen(known) : SIZE_MAX;
+    size_t gap = other > length ? other - length : length - other;
+
+    if (!known || other > MAX_WORD || gap > limit)
+        return limit + 1;
+    return distance(word, known, other);
+}
+
 const char *txd_nearest(const char *word, const char *const *known, size_t count)
 {
-    const char *nearest = NULL;
     size_t length = strlen(word);
-    size_t limit = 1 + length / 3;
+    size_t limit = length < 4 ? 1 : 1 + length / 3;
+    const char *nearest;
 
-    if (length > MAX_WORD)
+    if (length == 0 || length > MAX_WORD)
         return NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t other = strlen(known[i]);
-        size_t gap = other > length ? other - length : length - other;
-        size_t apart;
+    if ((nearest = find_same(word, known, count)))
+        return nearest;
+    for (size_t i = 0; i < 2 * count; i++) { /* whole names first, then last parts */
+        const char *name = known[i % count];
+        size_t apart = edits(word, i < count ? name : last_part(name), limit);
 
-        if (other > MAX_WORD || gap > limit)
+        if (apart > limit)
             continue;
-        apart = distance(word, known[i], other);
-        if (apart <= limit) {
-            nearest = known[i];
-            if (apart == 0)
-                break;
-            limit = apart - 1; /* the first of equally near words stays */
-        }
+        nearest = name;
+        limit = apart - 1; /* the first of equally near words stays */
     }
-    return nearest ? nearest : find_tail(word, known, count);
+    return nearest;
 }

@@ -41,8 +41,10 @@ txd_status txd_range_parse(txd_range *out, const char *text);
 
 bool txd_range_has(const txd_range *range, size_t index);
 
-/* The nearest of `count` words by edit distance, if close enough to be a typing
- * mistake (distance <= 1 + length / 3); else NULL. */
+/* The nearest of `count` names: the one that is `word`; else one that ends in it after
+ * a '.' or '/'; else the one that as a whole or in its last part is close enough to be
+ * a typing mistake (edits <= 1 + length / 3, of three letters 1; two
+ * exchanged letters are one edit); else NULL. */
 const char *txd_nearest(const char *word, const char *const *known, size_t count);
 
 #ifdef __cplusplus

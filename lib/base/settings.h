@@ -84,10 +84,14 @@ void txd_settings_print(txd_text *out, const txd_setting *root);
  * "faults[].name". `type`: "bool", "int", "real", "string", "list", "group", "range"
  * (an index, or a string for txd_range_parse), or "a|b|c" for a choice ("real|a" takes
  * numbers too). A group key needs no line of its own; with one, and no key below it, a
- * group holds anything and a list anything but groups. */
+ * group holds anything and a list anything but groups. A sentence may end in what other
+ * programs call the key: "... (elsewhere hidden_size, n_embd)". */
 typedef struct txd_key {
     const char *path, *type, *fallback, *unit, *range, *sentence;
 } txd_key;
+
+/* The key that other programs call `word`; NULL if no sentence says so. */
+const txd_key *txd_key_elsewhere(const txd_key *const *tables, const char *word);
 
 /* Fails (ERR_CONFIG) at the first setting that no table knows, naming file, line,
  * path and the nearest known key, or whose kind does not fit the table's type.

@@ -4,37 +4,23 @@
  * kept in the tables' own form ("faults[].name"), so that looking a key up is
  * comparing strings.
  */
-#include "base/settings.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#include "base/select.h"
+#include "base/settings_internal.h"
 
 #define PATH_BYTES 512
-#define WORD_BYTES 128
 
 typedef const txd_key *const *key_tables;
 
 static txd_status validate_children(const txd_setting *parent, key_tables tables,
                                     const char *path);
 
-static const txd_key *next_key(key_tables *tables, const txd_key *key)
-{
-    if (key && key[1].path)
-        return key + 1;
-    if (key)
-        (*tables)++;
-    while (**tables && !(**tables)->path)
-        (*tables)++;
-    return **tables;
-}
-
 static const txd_key *find_key(key_tables tables, const char *path)
 {
     const txd_key *key = NULL;
 
-    while ((key = next_key(&tables, key)))
+    while ((key = txd_key_next(&tables, key)))
         if (strcmp(key->path, path) == 0)
             return key;
     return NULL;
@@ -46,85 +32,19 @@ static bool has_below(key_tables tables, const char *path, char separator)
     size_t length = strlen(path);
     const txd_key *key = NULL;
 
-    while ((key = next_key(&tables, key)))
+    while ((key = txd_key_next(&tables, key)))
         if (strncmp(key->path, path, length) == 0 && key->path[length] == separator)
             return true;
     return false;
 }
 
-/* The step of `key` right below the group `path`, into `word`; false if none. */
-static bool step_below(char *word, const txd_key *key, const char *path)
-{
-    size_t length = strlen(path);
-    const char *step = key->path;
-
-    if (length != 0) {
-        if (strncmp(step, path, length) != 0 || step[length] != '.')
-            return false;
-        step += length + 1;
-    }
-    snprintf(word, WORD_BYTES, "%.*s", (int)strcspn(step, ".["), step);
-    return *word != '\0';
-}
-
-/* Keeps in `best` whichever of two candidates is nearer to `word`. */
-static bool keep_nearer(char *best, const char *candidate, const char *word)
-{
-    const char *pair[2] = {best, candidate};
-    const char *nearer = txd_nearest(word, pair + !*best, *best ? 2 : 1);
-
-    if (nearer != candidate)
-        return false;
-    snprintf(best, WORD_BYTES, "%s", candidate);
-    return true;
-}
-
-/* A key of that name in another group. */
-static const char *find_elsewhere(key_tables tables, const char *word)
-{
-    const txd_key *key = NULL;
-
-    while ((key = next_key(&tables, key))) {
-        const char *dot = strrchr(key->path, '.');
-
-        if (strcmp(dot ? dot + 1 : key->path, word) == 0)
-            return key->path;
-    }
-    return NULL;
-}
-
-/* "; nearest: d_model", a key of another group, or all that is accepted here. */
-static void suggest(char *text, size_t bytes, key_tables tables, const char *path,
-                    const char *word)
-{
-    const char *other = find_elsewhere(tables, word);
-    char best[WORD_BYTES] = "", step[WORD_BYTES], listed[320] = "";
-    const txd_key *key = NULL;
-    size_t used = 0;
-
-    while ((key = next_key(&tables, key))) {
-        if (!step_below(step, key, path))
-            continue;
-        keep_nearer(best, step, word);
-        if (used + strlen(step) + 3 < sizeof listed && !strstr(listed, step))
-            used += (size_t)snprintf(listed + used, sizeof listed - used, "%s%s",
-                                     used ? ", " : "", step);
-    }
-    if (*best || other)
-        snprintf(text, bytes, "; nearest: %s", *best ? best : other);
-    else if (used)
-        snprintf(text, bytes, "; accepted here: %s", listed);
-    else
-        snprintf(text, bytes, "; nothing is accepted here");
-}
-
 static txd_status fail_unknown(const txd_setting *setting, key_tables tables,
                                const char *path)
 {
-    char place[PATH_BYTES], advice[512];
+    char place[PATH_BYTES], advice[1200];
 
     txd_setting_place(place, sizeof place, setting);
-    suggest(advice, sizeof advice, tables, path, setting->name);
+    txd_settings_suggest(advice, sizeof advice, tables, path, setting->name);
     return txd_fail(TXD_ERR_CONFIG, "%s: unknown key \"%s\"%s", place, setting->name,
                     advice);
 }
@@ -179,11 +99,11 @@ static const char *nearest_choice(char *best, const char *choices, const char *s
 {
     *best = '\0';
     for (const char *word = choices; *word;) {
-        char candidate[WORD_BYTES];
+        char candidate[TXD_STEP_BYTES];
         size_t n = strcspn(word, "|");
 
         snprintf(candidate, sizeof candidate, "%.*s", (int)n, word);
-        keep_nearer(best, candidate, string);
+        txd_settings_keep_nearer(best, candidate, string);
         word += n + (word[n] == '|');
     }
     return best;
@@ -191,7 +111,7 @@ static const char *nearest_choice(char *best, const char *choices, const char *s
 
 static txd_status check_choice(const txd_setting *setting, const char *choices)
 {
-    char place[PATH_BYTES], best[WORD_BYTES];
+    char place[PATH_BYTES], best[TXD_STEP_BYTES];
 
     if (setting->kind == TXD_SETTING_INT || setting->kind == TXD_SETTING_REAL)
         return is_choice(choices, "real") ? TXD_OK : fail_kind(setting, choices);
@@ -242,6 +162,35 @@ static txd_status check_no_groups(const txd_setting *list)
     return TXD_OK;
 }
 
+/* A plain value where a group or a list of groups belongs: what these hold, and the
+ * key that was perhaps meant ("n_layers" for "layers"). */
+static txd_status fail_structure(const txd_setting *setting, key_tables tables,
+                                 const char *path, bool group)
+{
+    static const char *const types[] = {
+        [TXD_SETTING_BOOL] = "bool", [TXD_SETTING_INT] = "int",
+        [TXD_SETTING_REAL] = "real", [TXD_SETTING_STRING] = "string",
+        [TXD_SETTING_GROUP] = NULL,
+    };
+    const char *type = types[setting->kind];
+    const txd_key *other = type ? txd_settings_namesake(tables, path, type) : NULL;
+    char expected[1200], listed[1024], elements[PATH_BYTES + 2];
+
+    snprintf(elements, sizeof elements, "%s[]", path);
+    txd_settings_list_below(listed, sizeof listed, tables, path);
+    if (group)
+        snprintf(expected, sizeof expected, "a group in { } of %s", listed);
+    else if (find_key(tables, elements))
+        snprintf(expected, sizeof expected, "a list in ( )");
+    else
+        snprintf(expected, sizeof expected, "a list in ( ) of groups in { } of %s",
+                 listed);
+    fail_kind(setting, expected);
+    if (other)
+        return txd_fail(TXD_ERR_CONFIG, "%s; is %s meant?", txd_message(), other->path);
+    return TXD_ERR_CONFIG;
+}
+
 static txd_status validate_setting(const txd_setting *setting, key_tables tables,
                                    const char *parent_path, const char *path)
 {
@@ -253,14 +202,13 @@ static txd_status validate_setting(const txd_setting *setting, key_tables tables
         return fail_unknown(setting, tables, parent_path);
     if (setting->kind == TXD_SETTING_NULL)
         return TXD_OK;
-    if (key)
-        TXD_TRY(check_type(setting, key));
     if (setting->kind == TXD_SETTING_GROUP && group)
         return validate_children(setting, tables, path);
     if (setting->kind == TXD_SETTING_LIST && list)
         return validate_children(setting, tables, path);
-    if (!key)
-        return fail_kind(setting, group ? "a group in { }" : "a list in ( )");
+    if (group || list)
+        return fail_structure(setting, tables, path, group);
+    TXD_TRY(check_type(setting, key));
     return setting->kind == TXD_SETTING_LIST ? check_no_groups(setting) : TXD_OK;
 }
 

@@ -8,7 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kind.h"
+
 #define MAX_ATTRIBUTES 1000
+
+/* What is no HDF5 file at all is named; a damaged one has HDF5's own reason. */
+static txd_status fail_open(const char *file)
+{
+    txd_file_kind kind = txd_file_kind_at(file);
+
+    if (kind == TXD_FILE_OTHER || kind == TXD_FILE_HDF5)
+        return txd_h5_fail(TXD_ERR_FORMAT, file, "opening it as HDF5");
+    return txd_fail(TXD_ERR_FORMAT,
+                    "%s: expected a recording (HDF5, as `txdiag run` writes it), found "
+                    "%s",
+                    file, txd_file_kind_name(kind));
+}
 
 static txd_status open_file(hid_t *out, const char *file)
 {
@@ -20,7 +35,7 @@ static txd_status open_file(hid_t *out, const char *file)
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     id = H5Fopen(file, H5F_ACC_RDONLY, access);
     if (id < 0)
-        status = txd_h5_fail(TXD_ERR_FORMAT, file, "opening it as HDF5");
+        status = fail_open(file);
     else
         *out = id;
     H5Pclose(access);

@@ -75,11 +75,17 @@ static txd_status open_tensors(txd_checkpoint *checkpoint)
 
     if (status != TXD_ERR_IO || !ends_with(checkpoint->path, TENSORS))
         return status;
+    if (stat(checkpoint->path, &file) == 0)
+        return status;
     index = join(checkpoint->arena, checkpoint->path, folder, TENSORS ".index.json");
     if (!index)
         return TXD_ERR_MEMORY;
-    if (stat(index, &file) != 0 || stat(checkpoint->path, &file) == 0)
-        return status;
+    if (stat(index, &file) != 0)
+        return txd_fail(status,
+                        "%s; of a model's folder " CONFIG " and " TENSORS
+                        " are read: save it with save_pretrained(folder, "
+                        "safe_serialization=True)",
+                        txd_message());
     return txd_fail(
         TXD_ERR_UNSUPPORTED,
         "%s: a model in several files is not supported; save it as one " TENSORS,

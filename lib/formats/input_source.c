@@ -17,30 +17,33 @@ struct txd_input_source {
 
 const txd_key txd_input_keys[] = {
     {"input.tokens", "list", "one of tokens, file, random", "", "0 to vocab - 1",
-     "token ids: a list per batch row, or one flat list"},
+     "token ids: a list per batch row, or one flat list (elsewhere input_ids)"},
     {"input.file", "string", "one of tokens, file, random", "", "",
      "a .npy file of integers, of shape (tokens) or (batch, tokens)"},
-    {"input.random.batch", "int", "1", "rows", "1 to 65536", "rows of random tokens"},
+    {"input.random.batch", "int", "1", "rows", "1 to 65536",
+     "rows of random tokens (elsewhere batch_size)"},
     {"input.random.length", "int", "required", "tokens", "1 to 2147483647",
-     "tokens of a row in each step"},
+     "tokens of a row in each step (elsewhere seq_len)"},
     {"input.pad", "right|left", "right", "", "",
-     "the side on which shorter rows are padded"},
-    {"input.pad_id", "int", "0", "", "0 to vocab - 1", "the token id of padding"},
+     "the side on which shorter rows are padded (elsewhere padding_side)"},
+    {"input.pad_id", "int", "0", "", "0 to vocab - 1",
+     "the token id of padding (elsewhere pad_token_id)"},
     {"input.length", "int", "longest row / steps", "tokens", "1 to 2147483647",
      "tokens of a window; with steps a rest that fills no window is left out"},
     {"input.steps", "int", "1, or with length all windows", "steps", "1 to 1000000000",
      "passes, each over the next window of every row"},
     {"input.positions", "list", "counted over real tokens", "", "0 to 2147483647",
      "position of every token, shaped like tokens; counting starts anew in each "
-     "window"},
+     "window (elsewhere position_ids)"},
     {"input.documents", "list", "one document", "", "0 to 2147483647",
      "document number of every token, shaped like tokens; tokens see only their own "
      "document (positions do not start anew unless input.positions says so)"},
     {"input.memory.file", "string", "one of file, random, tokens", "", "",
      "what cross-attention attends to: a .npz file with an array memory of shape "
-     "(rows, d_model) or (batch, rows, d_model) and perhaps valid, 0 or 1 for each of "
-     "its rows; or a .npy file of the first; with an encoder its token ids, as "
-     "input.file"},
+     "(rows, d_model) or (batch, rows, d_model) and perhaps valid, for each of its "
+     "rows 1 if it is real and 0 if it is padding (PyTorch's key_padding_mask says the "
+     "opposite); or a .npy file of the first; with an encoder its token ids, as "
+     "input.file (elsewhere encoder_hidden_states)"},
     {"input.memory.random.length", "int", "required", "rows", "1 to 2147483647",
      "rows of a random memory in each step; with an encoder random tokens for it"},
     {"input.memory.random.std", "real", "1.0", "", "0 to 1e30",

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "formats/file.h"
+#include "formats/kind.h"
 
 #define MAGIC_BYTES 6
 #define WORD_BYTES 32
@@ -216,6 +217,19 @@ static txd_status check_data(const cursor *c, const txd_trace_info *info, size_t
         needed > count - offset ? "; is the file truncated?" : "");
 }
 
+static txd_status fail_magic(const char *name, const void *bytes, size_t count)
+{
+    txd_file_kind kind = txd_file_kind_of(bytes, count);
+
+    if (kind != TXD_FILE_OTHER && kind != TXD_FILE_NPY)
+        return txd_fail(TXD_ERR_FORMAT, "%s: expected a .npy array, found %s", name,
+                        txd_file_kind_name(kind));
+    return txd_fail(TXD_ERR_FORMAT,
+                    "%s: byte offset 0: expected \\x93NUMPY, a version and a length: "
+                    "not a .npy file, or truncated",
+                    name);
+}
+
 /* The bounds of the header text. */
 static txd_status find_header(cursor *c, const unsigned char *bytes, size_t available,
                               size_t count)
@@ -224,10 +238,7 @@ static txd_status find_header(cursor *c, const unsigned char *bytes, size_t avai
     size_t width, length = 0, start;
 
     if (count < MAGIC_BYTES + 4 || memcmp(bytes, magic, MAGIC_BYTES) != 0)
-        return txd_fail(TXD_ERR_FORMAT,
-                        "%s: byte offset 0: expected \\x93NUMPY, a version and a "
-                        "length: not a .npy file, or truncated",
-                        c->name);
+        return fail_magic(c->name, bytes, count);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         return txd_fail(TXD_ERR_UNSUPPORTED, "%s: version %u.%u; 1.0 to 3.0 are read",
                         c->name, (unsigned)bytes[6], (unsigned)bytes[7]);

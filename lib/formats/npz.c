@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "formats/file.h"
+#include "formats/kind.h"
 #include "formats/npy.h"
 
 #define HEAD_BYTES 70000 /* of a member: the longest header of version 1, and more */
@@ -53,12 +54,16 @@ static txd_status open_zip(archive *a, const void *bytes, size_t count)
 {
     static const char what[] =
         "not a .npz file (a ZIP archive of .npy files), or damaged";
+    txd_file_kind kind = txd_file_kind_of(bytes, count);
     zip_error_t error;
     zip_source_t *source;
     txd_status status = TXD_OK;
 
     if (count == 0) /* to libzip an archive without members */
         return txd_fail(TXD_ERR_FORMAT, "%s: %s: it is empty", a->name, what);
+    if (kind != TXD_FILE_NPZ && kind != TXD_FILE_ZIP && kind != TXD_FILE_OTHER)
+        return txd_fail(TXD_ERR_FORMAT, "%s: expected a .npz archive, found %s",
+                        a->name, txd_file_kind_name(kind));
 
     zip_error_init(&error);
     source = zip_source_buffer_create(bytes, count, 0, &error);

@@ -280,10 +280,11 @@ static txd_status choose_file(char **out, const char *path, bool *partial)
     }
     free(file);
     if (*partial)
-        return txd_fail(TXD_ERR_IO,
-                        "%s: cannot be opened: %s; there is no %s.part "
-                        "either",
-                        path, strerror(ENOENT), path);
+        return txd_fail(TXD_ERR_IO, "%s: cannot be opened: %s%s", path,
+                        strerror(ENOENT),
+                        length > 3 && strcmp(path + length - 3, ".h5") == 0
+                            ? ", nor is there its .part"
+                            : "");
     return txd_fail(TXD_ERR_IO, "%s: expected a recording, found no regular file",
                     path);
 }

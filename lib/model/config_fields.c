@@ -51,7 +51,7 @@ const txd_key txd_config_keys[] = {
     {"version", "int", "1", "", "1", "version of this file's format"},
     {"seed", "int", "1", "", "0 to 2^63 - 1", "of everything that is drawn at random"},
     {"precision.backend", "string", "\"cpu32\"", "", "`txdiag list backends`",
-     "what computes the pass"},
+     "what computes the pass (elsewhere dtype, torch_dtype, device)"},
     {"model.preset", "mini|gpt2|llama", "mini", "", "",
      "conventions to start from; sizes are always given"},
     {"model.from", "string", "none", "", "",

@@ -14,8 +14,8 @@
 #define TXD_LENGTH_MAX 2147483647
 #define TXD_REAL_MAX 1e30
 #define TXD_REAL_MIN 1e-30
-#define TXD_SCALE_MIN 0x1p-24
-#define TXD_SCALE_MAX 0x1p40
+#define TXD_SCALE_MIN 1e-8
+#define TXD_SCALE_MAX 1e13
 
 enum txd_field_kind {
     TXD_FIELD_SIZE,

@@ -142,6 +142,29 @@ START_TEST(the_last_part_of_a_name_leads_to_the_whole)
 }
 END_TEST
 
+START_TEST(the_same_last_part_is_nearer_than_a_similar_name)
+{
+    const char *const known[] = {"head",      "score_scale",          "rows",
+                                 "input.pad", "precision.loss_scale", "model.cross",
+                                 "steps/loss"};
+
+    ck_assert_str_eq(txd_nearest("loss_scale", known, 7), "precision.loss_scale");
+    ck_assert_str_eq(txd_nearest("pad", known, 7), "input.pad");
+    ck_assert_str_eq(txd_nearest("cross", known, 7), "model.cross");
+    ck_assert_str_eq(txd_nearest("loss", known, 7), "steps/loss");
+}
+END_TEST
+
+START_TEST(a_typing_mistake_in_a_last_part_leads_to_the_whole)
+{
+    const char *const known[] = {"rows", "model.n_layers", "model.cross"};
+
+    ck_assert_str_eq(txd_nearest("n_layer", known, 3), "model.n_layers");
+    ck_assert_str_eq(txd_nearest("corss", known, 3), "model.cross");
+    ck_assert_ptr_null(txd_nearest("pad", known, 3));
+}
+END_TEST
+
 START_TEST(a_word_without_end_has_no_nearest)
 {
     static char word[5000];
@@ -159,4 +182,7 @@ TEST_MAIN(a_star_matches_any_characters_dots_included,
           every_accepted_form_of_a_range_selects_what_it_says,
           what_is_no_range_is_refused_with_the_accepted_forms,
           the_nearest_word_is_a_typing_mistake_away_or_none,
-          the_last_part_of_a_name_leads_to_the_whole, a_word_without_end_has_no_nearest)
+          the_last_part_of_a_name_leads_to_the_whole,
+          the_same_last_part_is_nearer_than_a_similar_name,
+          a_typing_mistake_in_a_last_part_leads_to_the_whole,
+          a_word_without_end_has_no_nearest)

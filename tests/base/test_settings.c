@@ -30,11 +30,12 @@ static void finish(void)
 
 static const txd_key model_keys[] = {
     {"version", "int", "1", "", "", ""},
-    {"model.d_model", "int", "64", "", "", ""},
+    {"model.d_model", "int", "64", "", "", "width (elsewhere hidden_size, n_embd)"},
     {"model.d_ff", "int", "256", "", "", ""},
+    {"model.n_layers", "int", "2", "", "", ""},
     {"model.norm", "rms|layer", "rms", "", "", ""},
     {"model.layers[].range", "string", "", "", "", ""},
-    {"model.layers[].window", "int", "", "", "", ""},
+    {"model.layers[].window", "int", "", "", "", "keys (elsewhere sliding_window)"},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 static const txd_key other_keys[] = {
@@ -107,11 +108,13 @@ START_TEST(a_value_of_the_wrong_kind_is_refused)
 {
     refused("model : { d_model = 1.5; };",
             "m.cfg:1: model.d_model: expected an integer, found a real number");
-    refused("model = 3;", "m.cfg:1: model: expected a group in { }, found an integer");
-    refused("faults = \"x\";",
-            "m.cfg:1: faults: expected a list in ( ), found a string");
+    refused("model = 3;", "m.cfg:1: model: expected a group in { } of d_model, d_ff, "
+                          "n_layers, norm, layers, found an integer");
+    refused("faults = \"x\";", "m.cfg:1: faults: expected a list in ( ) of groups in "
+                               "{ } of name, found a string");
     refused("faults = ( 1 );",
-            "m.cfg:1: faults.0: expected a group in { }, found an integer");
+            "m.cfg:1: faults.0: expected a group in { } of name, found an integer");
+    refused("names = 1;", "m.cfg:1: names: expected a list in ( ), found an integer");
     refused("names = ( 1 );",
             "m.cfg:1: names.0: expected a string in double quotes, found an integer");
     refused("mask : { causal = 1; };",
@@ -120,6 +123,53 @@ START_TEST(a_value_of_the_wrong_kind_is_refused)
             "m.cfg:1: model.norm: expected rms|layer, found \"rsm\"; nearest: rms");
     refused("input : { tokens = ( { a = 1; } ); };",
             "m.cfg:1: input.tokens.0: expected a plain value or a list, found a group");
+    finish();
+}
+END_TEST
+
+START_TEST(a_number_where_a_list_of_groups_belongs_leads_to_the_number_s_key)
+{
+    refused("model : { layers = 4; };",
+            "m.cfg:1: model.layers: expected a list in ( ) of groups in { } of range, "
+            "window, found an integer; is model.n_layers meant?");
+    refused("model : { layers = \"4\"; };",
+            "m.cfg:1: model.layers: expected a list in ( ) of groups in { } of range, "
+            "window, found a string");
+    finish();
+}
+END_TEST
+
+START_TEST(a_name_that_other_programs_use_leads_to_ours)
+{
+    refused("model : { n_embd = 4; };",
+            "m.cfg:1: model.n_embd: unknown key \"n_embd\"; here it is called d_model");
+    refused("mask : { hidden_size = 4; };",
+            "m.cfg:1: mask.hidden_size: unknown key \"hidden_size\"; here it is called "
+            "model.d_model");
+    refused("model : { layers = ( { sliding_window = 4; } ); };",
+            "m.cfg:1: model.layers.0.sliding_window: unknown key \"sliding_window\"; "
+            "here it is called window");
+    ck_assert_ptr_null(txd_key_elsewhere(tables, "hidden"));
+    ck_assert_ptr_null(txd_key_elsewhere(tables, ""));
+    finish();
+}
+END_TEST
+
+START_TEST(all_accepted_keys_are_listed_also_those_that_are_part_of_others)
+{
+    static const txd_key many[] = {
+        {"a.n_layers", "int", "", "", "", ""},  {"a.layers[].x", "int", "", "", "", ""},
+        {"a.norm_size", "int", "", "", "", ""}, {"a.norm", "int", "", "", "", ""},
+        {NULL, NULL, NULL, NULL, NULL, NULL},
+    };
+    static const txd_key *const table[] = {many, NULL};
+
+    ck_assert_int_eq(txd_settings_validate(parse("a : { unlike_any = 1; };"), table),
+                     TXD_ERR_CONFIG);
+    ck_assert_str_eq(
+        txd_message(),
+        "m.cfg:1: a.unlike_any: unknown key \"unlike_any\"; accepted here: "
+        "n_layers, layers, norm_size, norm");
     finish();
 }
 END_TEST
@@ -242,6 +292,9 @@ TEST_MAIN(known_keys_of_all_tables_are_accepted,
           a_key_of_another_group_is_named_with_its_path,
           without_a_near_key_the_accepted_ones_are_listed,
           a_value_of_the_wrong_kind_is_refused,
+          a_number_where_a_list_of_groups_belongs_leads_to_the_number_s_key,
+          a_name_that_other_programs_use_leads_to_ours,
+          all_accepted_keys_are_listed_also_those_that_are_part_of_others,
           readers_keep_the_default_of_what_is_absent,
           readers_name_place_expected_and_found,
           a_printed_tree_parses_back_to_an_equal_tree,

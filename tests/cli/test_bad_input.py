@@ -162,6 +162,8 @@ holds("it is named", result.err, "missing/report")
 ok("it is found before the run", read("kept.h5") == KEPT)
 
 # --- other commands
+write("empty.h5", b"")
+write("ids.npy", b"\x93NUMPY\x01\0")
 for arguments, parts in (
         (("check", "nowhere.h5"), ("nowhere.h5",)),
         (("check", "hf/model.safetensors"), ("model.safetensors",)),
@@ -187,6 +189,17 @@ for arguments, parts in (
         (("report", "kept.h5", "-o", "notes.txt"), ("notes.txt",)),
         (("explain", "causalty"), ("nearest: causality",)),
         (("run", "."), ("expected a MODEL.cfg, found a folder", 'from = "."', "input")),
+        (("run", "kept.h5"), ("MODEL.cfg", "found an HDF5 file", "txdiag check")),
+        (("run", "hf/model.safetensors"), ("safetensors", 'from = "hf/model.saf')),
+        (("run", "hf/config.json"), ("MODEL.cfg", "Hugging Face", 'from = "hf/."')),
+        (("run", "ids.npy"), ("found a .npy array", "input.file")),
+        (("run", "empty.h5"), ("empty.h5", "empty")),
+        (("check", "empty.h5"), ("empty.h5", "empty")),
+        (("plot", "ids.npy", "logits", "-o", "a.png"), ("recording", ".npy")),
+        (("report", "good.cfg", "-o", "r"), ("recording", "found a text")),
+        (("run", "good.cfg", "--set", "model.layers=4"), ("is model.n_layers meant",)),
+        (("run", "good.cfg", "--set", "model.hidden_size=4"), ("called d_model",)),
+        (("run", "good.cfg", "--set", 'record="stats"'), ("groups", "probe")),
         (("check", "."), ("expected a MODEL.cfg, found a folder",)),
         (("list", "fault"), ("nearest: faults",)),
         (("run", "nowhere.cfg"), ("nowhere.cfg",)),

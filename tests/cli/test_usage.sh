@@ -80,11 +80,25 @@ exits 0 "explain takes a column of the row statistics" "$txdiag" explain entropy
 says "entropy"
 exits 2 "a name that is none gets the nearest" "$txdiag" explain causalty
 complains "nearest: causality"
-exits 2 "the tail of a key leads to the key" "$txdiag" explain d_model
-complains "nearest: model.d_model"
+exits 0 "explain takes the last part of a key" "$txdiag" explain d_model
+says "model.d_model (int, required"
+says "model : { d_model = ...; };"
+exits 0 "and of several keys" "$txdiag" explain layers
+says "record[].layers"
+says "model.layers[].window"
+exits 0 "explain takes what other programs call a key" "$txdiag" explain hidden_size
+says "hidden_size is called model.d_model here."
+exits 2 "a typing mistake in the last part" "$txdiag" explain n_layer_
+complains "nearest: model.n_layers"
+exits 0 "a name of two things is explained as both" "$txdiag" explain input.memory
+says "input.memory is a point."
+says "input.memory is a group of model.cfg."
+exits 0 "laws are also listed by that name" "$txdiag" list laws
+says "causality "
 exits 0 "explain takes a group of keys" "$txdiag" explain record
 says "record is a group of model.cfg."
 says "record[].probe (string, required)"
+says "record = ( { probe = ...; }, ... );"
 
 exits 0 "list faults says which can act in a model" \
     "$txdiag" list faults "$TXD_SOURCE/examples/mini.cfg"

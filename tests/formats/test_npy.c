@@ -237,6 +237,10 @@ START_TEST(what_is_no_npy_file_is_refused_by_name)
     ck_assert_int_eq(txd_npy_open(&trace, test_scratch()), TXD_ERR_IO);
     ck_assert_int_eq(txd_file_replace(test_file("e"), "", 0), TXD_OK);
     ck_assert_int_eq(txd_npy_open(&trace, test_file("e")), TXD_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "found an empty file"));
+    ck_assert_int_eq(txd_npy_parse(&trace, "x.npy", "PK\3\4", 4), TXD_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "x.npy: expected a .npy array, found"));
+    ck_assert_int_eq(txd_npy_parse(&trace, "x.npy", "\x93NUM", 4), TXD_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(txd_message(), "not a .npy file"));
     ck_assert_ptr_null(trace);
 }

@@ -118,6 +118,8 @@ START_TEST(what_is_no_archive_is_refused)
     refused(TXD_ERR_FORMAT, "not a .npz file");
     memcpy(bytes, "\x93NUMPY\x01", 8);
     count = 8;
+    refused(TXD_ERR_FORMAT, "expected a .npz archive, found a .npy array");
+    memset(bytes, 0xff, count);
     refused(TXD_ERR_FORMAT, "not a .npz file");
     load(npz_file("a.npz", pair, 2, false));
     count /= 2;
