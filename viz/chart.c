@@ -6,7 +6,6 @@
 #include "viz/figures.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Past these gnuplot's logarithmic axes lose their marks; what is beyond is drawn
  * there. */
@@ -43,6 +42,15 @@ txd_status txd_chart_note(txd_chart *chart, bool above, const char *colour,
     if (status == TXD_OK)
         ++*count;
     return status;
+}
+
+txd_status txd_chart_note_recording(txd_chart *chart, const txd_trace *recording)
+{
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_recording_words(&text, recording);
+    return add_note(chart, true, TXD_COLOUR_QUIET, &text);
 }
 
 const char *txd_graph_zero_colour(const txd_graph *graph)

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-enum { TXD_CHART_GRAPHS = 2, TXD_CHART_LEVELS = 4, TXD_CHART_LEGEND = 12 };
+enum { TXD_CHART_GRAPHS = 2, TXD_CHART_LEVELS = 4 };
 
 /* A line: y over x. Places of which nothing is known are left out by the caller. */
 typedef struct txd_line {

@@ -4,6 +4,7 @@
  * lines as files of doubles, everything else as objects at places in pixels.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "viz/chart_internal.h"

@@ -5,8 +5,6 @@
 #ifndef TXD_VIZ_CHART_INTERNAL_H
 #define TXD_VIZ_CHART_INTERNAL_H
 
-#include <stdio.h>
-
 #include "viz/chart.h"
 
 enum {

@@ -4,7 +4,7 @@
  * nothing is cut off; and its axes.
  */
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "viz/chart_internal.h"
 
@@ -48,7 +48,7 @@ static int tic_height(const txd_graph *graph)
     return has_words(graph) ? (int)widest * TXD_TEXT_SMALL * 64 / 100 : 14;
 }
 
-/* The legend's names are wrapped; each takes up to three lines. */
+/* Room for the legend: its names are wrapped, to two lines at most. */
 static int legend_height(const txd_graph *graph)
 {
     return (int)legend_count(graph) * 2 * TXD_CHART_LINE + TXD_CHART_LINE;

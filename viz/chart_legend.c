@@ -3,7 +3,7 @@
  * What the lines of a chart are told by: colours, shapes of points, the band and the
  * levels behind them, and the legend that names all of these.
  */
-#include <string.h>
+#include <stdio.h>
 
 #include "viz/chart_internal.h"
 

@@ -6,7 +6,6 @@
 #include "viz/compared.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "viz/curves.h"
@@ -26,6 +25,17 @@ typedef struct measuring {
 bool txd_error_is_gradient(const txd_error *error)
 {
     return txd_ends_in(error->name, TXD_GRADIENT_SUFFIX);
+}
+
+size_t txd_compared_end(const txd_compared *compared, size_t begin)
+{
+    const txd_error *first = &compared->errors[begin];
+    size_t end = begin;
+
+    while (end < compared->count && compared->errors[end].kind == first->kind &&
+           strcmp(compared->errors[end].name, first->name) == 0)
+        end++;
+    return end;
 }
 
 static txd_dtype format_of(const txd_trace *recording)
@@ -125,14 +135,6 @@ static bool find_pair(txd_pair *out, const measuring *m, const char *name)
            infos[1].dims[0] >= m->out->common;
 }
 
-static int layer_in(const char *name)
-{
-    int layer = -1;
-
-    sscanf(name, "layers.%d.", &layer);
-    return layer;
-}
-
 /* Values and gradients are named with dots; everything else has a path. */
 static txd_status add_full(measuring *m, const txd_trace_info *info)
 {
@@ -146,12 +148,12 @@ static txd_status add_full(measuring *m, const txd_trace_info *info)
         (is_memory && find_pair(&pair, m, "input.memory")) ||
         !find_pair(&pair, m, info->name))
         return TXD_OK;
-    layer = layer_in(info->name);
+    layer = txd_site_layer(info->name);
     if (strstr(info->name, ".attn.") || strstr(info->name, ".cross."))
         pair.layer = layer;
     if (txd_point_parse_gradient(&point, &layer, info->name) == TXD_OK)
         memcpy(pair.scales, m->loss_scales, sizeof pair.scales);
-    layer = layer_in(info->name);
+    layer = txd_site_layer(info->name);
     pair.nan_is_nothing =
         m->sparse || strcmp(info->name, "loss.token") == 0 ||
         (txd_axis_of(info, 'k') >= 0 && txd_ends_in(info->name, TXD_GRADIENT_SUFFIX));
@@ -213,11 +215,11 @@ static txd_status add_rms(measuring *m, const txd_curves curves[2],
 
     txd_site_generalise(general, name);
     if (txd_ends_in(name, TXD_GRADIENT_SUFFIX) || m->out->count == m->capacity ||
-        has_error(m->out, general, layer_in(name)) ||
+        has_error(m->out, general, txd_site_layer(name)) ||
         !txd_curves_find(&other, &curves[1], name))
         return TXD_OK;
     *error = (txd_error){.name = txd_arena_string(m->arena, general),
-                         .layer = layer_in(name),
+                         .layer = txd_site_layer(name),
                          .kind = TXD_ERROR_STATS,
                          .elements = m->out->common};
     for (size_t step = 0; step < m->out->common; step++) {

@@ -50,6 +50,9 @@ typedef struct txd_compared {
 txd_status txd_compared_measure(txd_compared *out, txd_arena *arena,
                                 const txd_trace *first, const txd_trace *second);
 
+/* The end of the errors from `begin` on that are of one name and kind. */
+size_t txd_compared_end(const txd_compared *compared, size_t begin);
+
 /* The chart of the best kind there is. */
 txd_status txd_chart_errors(txd_chart *out, txd_arena *arena,
                             const txd_compared *compared);

@@ -183,3 +183,11 @@ void txd_lines_thin(txd_line *lines, size_t count)
         next += !lines[i].quiet;
     }
 }
+
+void txd_lines_words(txd_text *out, size_t steps)
+{
+    txd_text_addf(out, "%zu step%s", steps, steps == 1 ? "" : "s");
+    if (steps > TXD_STEP_LINES)
+        txd_text_addf(out, ", %d of them as lines, the range of all in grey",
+                      TXD_STEP_LINES);
+}

@@ -48,6 +48,8 @@ enum { TXD_STEP_LINES = 48 };
 /* How lines of steps share a graph: at most TXD_STEP_LINES of them are drawn, evenly
  * chosen, and up to eight of these are in the legend. Sets legend and quiet. */
 void txd_lines_thin(txd_line *lines, size_t count);
+/* "3 steps", and what is drawn of them. */
+void txd_lines_words(txd_text *out, size_t steps);
 
 #ifdef __cplusplus
 }

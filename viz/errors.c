@@ -45,12 +45,10 @@ static txd_status find_runs(drawing *d, txd_error_kind kind, bool gradients)
     for (size_t i = 0, end; i < count; i = end) {
         run *next = &d->runs[d->run_count];
 
-        *next = (run){.begin = i};
-        for (end = i; end < count && strcmp(errors[end].name, errors[i].name) == 0 &&
-                      errors[end].kind == errors[i].kind;
-             end++)
-            next->worst = worst_of(next->worst, errors[end].relative);
-        next->end = end;
+        end = txd_compared_end(d->compared, i);
+        *next = (run){.begin = i, .end = end};
+        for (size_t j = i; j < end; j++)
+            next->worst = worst_of(next->worst, errors[j].relative);
         d->run_count +=
             errors[i].kind == kind && txd_error_is_gradient(&errors[i]) == gradients;
     }

@@ -65,6 +65,7 @@ bool txd_ends_in(const char *text, const char *ending);
 void txd_recording_words(txd_text *out, const txd_trace *recording);
 /* The same as a note above. */
 txd_status txd_map_note_recording(txd_map *map, const txd_trace *recording);
+txd_status txd_chart_note_recording(txd_chart *chart, const txd_trace *recording);
 
 /* The charts that figures draw, before they are settled: everything in `arena`. A
  * negative step of the request stands for all of them. ERR_MISSING with the way to
@@ -85,11 +86,8 @@ txd_status txd_chart_figure(txd_text *out, txd_chart_maker make,
                             const txd_trace *recording,
                             const txd_figure_request *request);
 
-/* The healthy gradient norms of a layer, and what is too much. */
-#define TXD_GRADIENT_LOW 1e-3
-#define TXD_GRADIENT_HIGH 10.0
-#define TXD_GRADIENT_TOO_LARGE 1000.0
-/* Draws them in a graph of such norms. */
+/* Draws the healthy norms of a layer's gradient, and what is too much, in a graph of
+ * such norms. */
 void txd_graph_gradient_band(txd_graph *graph);
 
 #ifdef __cplusplus

@@ -11,6 +11,15 @@
 #include "viz/curves.h"
 #include "viz/figures.h"
 
+/* The healthy norms of a layer's gradient, and what is too much: where the law
+ * grad_range warns and fails unless it is told otherwise. */
+#define LOW 0.001
+#define HIGH 10
+#define TOO_LARGE 1000
+
+#define WORD(x) #x
+#define NUMBER(x) WORD(x)
+
 static const char whole[] = "series/grad_norm", layers_pattern[] = "layers.*@grad";
 
 /* Columns of the series, (step, site). */
@@ -20,11 +29,11 @@ typedef struct columns {
 
 void txd_graph_gradient_band(txd_graph *graph)
 {
-    graph->band_name = "healthy: 0.001 to 10";
-    graph->band[0] = TXD_GRADIENT_LOW;
-    graph->band[1] = TXD_GRADIENT_HIGH;
+    graph->band_name = "healthy: " NUMBER(LOW) " to " NUMBER(HIGH);
+    graph->band[0] = LOW;
+    graph->band[1] = HIGH;
     graph->levels[graph->level_count++] =
-        (txd_level){"exploding above 1000", TXD_COLOUR_LEAK, TXD_GRADIENT_TOO_LARGE};
+        (txd_level){"exploding above " NUMBER(TOO_LARGE), TXD_COLOUR_LEAK, TOO_LARGE};
 }
 
 static bool is_parameters(const char *site)
@@ -149,21 +158,14 @@ static txd_status describe(txd_chart *chart, const txd_curves *curves, const cha
     txd_text_finish(&text);
     if (!chart->title)
         return TXD_ERR_MEMORY;
-    txd_text_addf(&text, "L2 norm of the gradient of the loss by %s; %zu step%s",
+    txd_text_addf(&text, "L2 norm of the gradient of the loss by %s; ",
                   strcmp(site, layers_pattern) == 0 ? "all parameters of each layer"
-                                                    : site,
-                  steps, steps == 1 ? "" : "s");
-    if (steps > TXD_STEP_LINES)
-        txd_text_addf(&text, ", %d of them as lines, the range of all in grey",
-                      TXD_STEP_LINES);
+                                                    : site);
+    txd_lines_words(&text, steps);
     status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
     txd_text_finish(&text);
-    if (status == TXD_OK) {
-        txd_recording_words(&text, curves->recording);
-        status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
-        txd_text_finish(&text);
-    }
-    return status;
+    return status == TXD_OK ? txd_chart_note_recording(chart, curves->recording)
+                            : status;
 }
 
 txd_status txd_chart_gradients(txd_chart *out, txd_arena *arena,

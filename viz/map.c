@@ -7,7 +7,6 @@
 #include "viz/map.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { BLOCK_ROWS = 256, BLOCK_VALUES = 1 << 21 };
 

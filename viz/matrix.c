@@ -4,7 +4,6 @@
  * positions by token ids of the logits, heads by queries of a row statistic.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "viz/figures.h"
 

@@ -66,8 +66,7 @@ static txd_status find_places(places *out, const txd_curves *curves)
     for (size_t i = 0; i < curves->site_count; i++) {
         if (!is_drawn(curves->sites[i]))
             continue;
-        out->layers[out->count] = -1;
-        sscanf(curves->sites[i], "layers.%d", &out->layers[out->count]);
+        out->layers[out->count] = txd_site_layer(curves->sites[i]);
         out->rows[out->count++] = i;
     }
     place(out);
@@ -196,21 +195,14 @@ static txd_status describe(txd_chart *chart, const txd_curves *curves)
 
     chart->title = "Norms of embeddings and of the residual stream";
     txd_text_init(&text);
-    txd_text_addf(&text, "Mean L2 norm of a token's vector; %zu step%s", steps,
-                  steps == 1 ? "" : "s");
+    txd_text_add(&text, "Mean L2 norm of a token's vector; ");
+    txd_lines_words(&text, steps);
     if (is_single)
         txd_text_add(&text, "; grey: from the shortest to the longest token");
-    else if (steps > TXD_STEP_LINES)
-        txd_text_addf(&text, ", %d of them as lines, the range of all in grey",
-                      TXD_STEP_LINES);
     status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
     txd_text_finish(&text);
-    if (status == TXD_OK) {
-        txd_recording_words(&text, curves->recording);
-        status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
-        txd_text_finish(&text);
-    }
-    return status;
+    return status == TXD_OK ? txd_chart_note_recording(chart, curves->recording)
+                            : status;
 }
 
 static txd_status read_columns(columns *out, const txd_curves *curves)

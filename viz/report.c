@@ -6,7 +6,6 @@
 #include "viz/report.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

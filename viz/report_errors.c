@@ -4,7 +4,6 @@
  * a table that holds every number.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "viz/html.h"
@@ -51,18 +50,6 @@ static void add_words(txd_report *report)
     if (faults[0] && faults[1] && strcmp(faults[0], faults[1]) != 0)
         txd_text_add(page, "<p class=\"warn\">The two runs had different faults "
                            "planted: not all of this is rounding.</p>\n");
-}
-
-/* Errors of one name from `begin` on; returns their end. */
-static size_t end_of(const txd_compared *compared, size_t begin)
-{
-    const txd_error *first = &compared->errors[begin];
-    size_t end = begin;
-
-    while (end < compared->count && compared->errors[end].kind == first->kind &&
-           strcmp(compared->errors[end].name, first->name) == 0)
-        end++;
-    return end;
 }
 
 static void add_number(txd_text *page, double value)
@@ -125,7 +112,7 @@ static void add_table(txd_report *report)
         txd_text_addf(page, "<th class=\"number\">layer %zu</th>", layer);
     txd_text_add(page, "</tr></thead>\n<tbody>\n");
     for (size_t i = 0, end; i < compared->count; i = end) {
-        end = end_of(compared, i);
+        end = txd_compared_end(compared, i);
         add_row(page, compared, i, end, layers);
     }
     txd_text_add(page, "</tbody>\n</table>\n</div>\n");

@@ -3,7 +3,6 @@
  * The head of the report: what was run and what came out, and at the end the whole
  * configuration.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "viz/html.h"

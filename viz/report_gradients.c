@@ -3,10 +3,6 @@
  * The gradients in the report: norms by layer, of parameters and along the residual
  * stream, and over steps. Most recordings have none: one line says how to get them.
  */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "viz/curves.h"
 #include "viz/html.h"
 #include "viz/report.h"

@@ -4,7 +4,6 @@
  * longer than the other drowns it, their tables of parameters, and the residual stream.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "viz/curves.h"

@@ -3,7 +3,6 @@
  * The middle of the report: findings, laws, and entropies as tables.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "viz/html.h"

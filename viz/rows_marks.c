@@ -4,7 +4,6 @@
  * lets see and pairs that it hides, so that the cell itself cannot tell; the row
  * statistics of the same recording name the worst hidden key of every query.
  */
-#include <math.h>
 #include <string.h>
 
 #include "viz/figures.h"

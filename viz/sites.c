@@ -11,6 +11,9 @@
 #include "viz/script.h"
 #include "viz/slice.h"
 
+/* No configuration has more. */
+#define MOST_LAYERS 65536
+
 void txd_site_of_layer(char out[TXD_SITE_BYTES], const char *site, int layer)
 {
     const char *star = strchr(site, '*');
@@ -20,6 +23,19 @@ void txd_site_of_layer(char out[TXD_SITE_BYTES], const char *site, int layer)
                  star + 1);
     else
         snprintf(out, TXD_SITE_BYTES, "%s", site);
+}
+
+int txd_site_layer(const char *name)
+{
+    static const char prefix[] = "layers.";
+    const char *digits = name + sizeof prefix - 1;
+    char *end;
+    long layer;
+
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || *digits < '0' || *digits > '9')
+        return -1;
+    layer = strtol(digits, &end, 10);
+    return *end == '.' && layer < MOST_LAYERS ? (int)layer : -1;
 }
 
 int txd_site_layer_in(const char *site, const char *name)

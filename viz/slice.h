@@ -55,6 +55,10 @@ txd_status txd_choice(size_t *out, const char *what, int chosen, size_t count);
 txd_status txd_site_layers(int **out, size_t *count, txd_arena *arena,
                            const txd_trace *recording, const char *site);
 
+/* The layer of "layers.3.attn.q"; -1 of what is of none, or of more than models have.
+ */
+int txd_site_layer(const char *name);
+
 /* The layer that `name` has in place of the '*' of `site`; -1 if it does not match. */
 int txd_site_layer_in(const char *site, const char *name);
 

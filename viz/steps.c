@@ -93,17 +93,10 @@ static void choose_scale(txd_graph *graph)
 
 static txd_status describe(txd_chart *chart, const txd_trace *recording)
 {
-    txd_text text;
-    txd_status status;
-
     chart->title = chart->graph_count == 2      ? "Loss and gradient norm over steps"
                    : chart->graphs[0].band_name ? "Gradient norm over steps"
                                                 : "Loss over steps";
-    txd_text_init(&text);
-    txd_recording_words(&text, recording);
-    status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
-    txd_text_finish(&text);
-    return status;
+    return txd_chart_note_recording(chart, recording);
 }
 
 txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *recording,

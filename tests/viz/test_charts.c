@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: MIT */
-/*
+/* SPDX-License-Identifier: MIT
+ *
  * Charts of gradients and of steps: what they draw are the recording's numbers, and
  * what a line cannot show is marked and named.
  */
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/check.h"
 #include "need_gnuplot.h"
 #include "png.h"
 #include "series.h"
@@ -335,6 +336,33 @@ static void check_refused(fake *recording, const char *site, txd_status expected
                   txd_message(), words);
 }
 
+static double threshold(const char *path)
+{
+    const txd_key *const *tables;
+    txd_arena *arena;
+    size_t count;
+    double found = NAN;
+
+    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
+    ck_assert_int_eq(txd_checks_keys(&tables, &count, arena), TXD_OK);
+    for (size_t i = 0; i < count; i++)
+        for (const txd_key *k = tables[i]; k->path; k++)
+            found = strcmp(k->path, path) == 0 ? strtod(k->fallback, NULL) : found;
+    txd_arena_destroy(arena);
+    return found;
+}
+
+START_TEST(the_healthy_band_is_that_of_the_law)
+{
+    txd_graph graph = {.level_count = 0};
+
+    txd_graph_gradient_band(&graph);
+    ck_assert(graph.band[0] == threshold("checks.grad_range.low"));
+    ck_assert(graph.band[1] == threshold("checks.grad_range.high"));
+    ck_assert(graph.levels[0].y == threshold("checks.grad_range.explode"));
+}
+END_TEST
+
 START_TEST(what_is_missing_is_refused_with_what_to_do)
 {
     const series_plan plan = {.steps = 2, .layers = 2};
@@ -368,4 +396,5 @@ TEST_MAIN(gradients_by_layer_are_the_recorded_numbers,
           a_step_without_gradients_is_a_gap_and_no_nan,
           steps_are_the_recorded_loss_and_norm,
           norms_are_the_recorded_means_in_order_of_execution,
-          forward_steps_have_no_gradient, what_is_missing_is_refused_with_what_to_do)
+          forward_steps_have_no_gradient, the_healthy_band_is_that_of_the_law,
+          what_is_missing_is_refused_with_what_to_do)
