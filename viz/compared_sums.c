@@ -27,6 +27,7 @@ typedef struct walk {
     const txd_claim *claim;
     axes at;
     size_t start[TXD_MAX_RANK], count[TXD_MAX_RANK]; /* of the block that is read */
+    size_t places; /* of a block on the axis before those that it has whole */
 } walk;
 
 static axes find_axes(const txd_pair *pair)
@@ -130,15 +131,15 @@ static bool next_block(walk *w, int whole)
     const size_t *dims = w->pair->info.dims;
 
     for (int axis = whole - 1; axis >= 1; axis--) {
+        size_t most = axis == whole - 1 ? w->places : 1, left;
+
         if (axis == w->pair->fixed_axis)
             continue;
         w->start[axis] += w->count[axis];
-        if (w->start[axis] < dims[axis]) {
-            size_t left = dims[axis] - w->start[axis];
-
-            w->count[axis] = w->count[axis] < left ? w->count[axis] : left;
+        left = w->start[axis] < dims[axis] ? dims[axis] - w->start[axis] : 0;
+        w->count[axis] = left == 0 || most < left ? most : left;
+        if (left != 0)
             return true;
-        }
         w->start[axis] = 0;
     }
     return false;
@@ -162,6 +163,12 @@ static int first_block(walk *w, size_t step)
     for (int axis = 0; axis < info->rank; axis++) {
         w->start[axis] = axis == 0 ? step : 0;
         w->count[axis] = axis >= whole ? info->dims[axis] : 1;
+    }
+    if (whole > 1) {
+        size_t length = info->dims[whole - 1];
+
+        w->places = length < BLOCK / total ? length : BLOCK / total;
+        w->count[whole - 1] = w->places;
     }
     if (w->pair->fixed_axis >= 0) {
         w->start[w->pair->fixed_axis] = w->pair->fixed;
@@ -198,8 +205,6 @@ txd_status txd_pair_sum(txd_error *out, const txd_compared *compared,
                         const txd_pair *pair, const txd_claim *claims)
 {
     walk w = {.pair = pair, .at = find_axes(pair)};
-    size_t last = pair->info.dims[pair->info.rank - 1];
-    size_t most = last > BLOCK ? last : BLOCK;
     double *values[2];
     txd_arena *arena;
     sums sum = {0};
@@ -207,7 +212,7 @@ txd_status txd_pair_sum(txd_error *out, const txd_compared *compared,
 
     TXD_TRY(txd_arena_create(&arena));
     for (int i = 0; i < 2; i++)
-        values[i] = txd_arena_alloc(arena, most, sizeof **values);
+        values[i] = txd_arena_alloc(arena, BLOCK, sizeof **values);
     status = values[0] && values[1] ? TXD_OK : TXD_ERR_MEMORY;
     for (size_t step = 0; step < compared->common && status == TXD_OK; step++) {
         w.claim = &claims[step];

@@ -177,6 +177,32 @@ same = table("same")[1]
 ok("differs nowhere", "logits" in same and
    all(cell in ("0.00e+00", "0", "") for row in same.values() for cell in row), same)
 
+# --- a name may say anything
+for name in ("bf16", "ref64"):
+    shutil.copy(name + ".h5", f"far-{name}.h5")
+    with h5py.File(f"far-{name}.h5", "r+") as file:
+        file["value/layers/2000000000/attn/theirs/full"] = file["value/logits/full"][:]
+exits(0, "a layer that no model has", "report", "far-bf16.h5", "far-ref64.h5", "-o",
+      "far")
+ok("does not keep the picture from being drawn", "<img" in table("far")[0])
+
+# --- more than is read at once: some tokens of the logits, or part of one
+for vocab, tokens in ((70000, 40), (1100000, 3)):
+    write("wide.cfg", f"""version = 1;
+model : {{ preset = "mini"; vocab = {vocab}; d_model = 4; n_heads = 2; n_layers = 1;
+          max_seq_len = 64; }};
+input : {{ random = {{ length = {tokens}; }}; }};
+record = ( {{ probe = "full"; points = "logits"; }} );
+""")
+    for backend in ("ref64", "bf16"):
+        exits(0, f"{vocab} logits of {tokens} tokens by {backend}", "run", "wide.cfg",
+              "-o", f"w-{backend}.h5", "--backend", backend)
+    exits(0, "and their page", "report", "w-bf16.h5", "w-ref64.h5", "-o", "wide",
+          "--force")
+    with h5py.File("w-ref64.h5") as a, h5py.File("w-bf16.h5") as b:
+        close(f"{vocab} logits", table("wide")[1]["logits"][0],
+              relative((a, b), "value/logits/full"))
+
 # --- what is not the same
 for setting, words in (("seed=4", "seed is 4 in the first recording and 3 in the"),
                        ("model.n_layers=2", "model.n_layers is 2"),
