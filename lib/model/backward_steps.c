@@ -6,6 +6,7 @@
 #include "model/backward.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 /* ---- sums ---- */
@@ -13,11 +14,16 @@
 void *txd_gradient_of(const txd_run *run, const void *parameter)
 {
     const struct txd_model *model = run->model;
+    uintptr_t at = (uintptr_t)parameter;
 
-    if (parameter == NULL)
-        return NULL;
-    return (char *)run->d_parameters +
-           ((const char *)parameter - (const char *)model->memory);
+    for (size_t i = 0; i < model->param_count; i++) {
+        const struct txd_model_param *param = &model->params[i];
+        uintptr_t begin = (uintptr_t)param->data;
+
+        if (at >= begin && at - begin < param->bytes)
+            return (char *)run->d_parameters + param->offset + (at - begin);
+    }
+    return NULL;
 }
 
 void txd_gradients_clear(txd_run *run)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Binding a model: every parameter converted once into one memory of the backend, and
- * rounded to its format: once, from whatever the master copy is. A fused QKV matrix is
- * three row ranges of one parameter, so the decoder sees q, k and v alike however they
- * are stored.
+ * rounded to its format: once, from whatever the master copy is. Where that would give
+ * the same bits, the master copies are read in place: a second copy of a large model
+ * costs more memory and time than a pass. A fused QKV matrix is three row ranges of one
+ * parameter, so the decoder sees q, k and v alike however they are stored.
  */
 #include <string.h>
 
@@ -48,7 +49,16 @@ static const char *place(const struct binder *binder, txd_param_id id, int layer
     return binder->places[place_index(id, layer)];
 }
 
-/* Gives every parameter its place, in order. */
+/* All master copies have one dtype. */
+static bool stored_as_they_are(const struct binder *binder)
+{
+    const txd_backend *backend = binder->model->backend;
+
+    return backend->format == backend->dtype &&
+           txd_params_at(binder->params, 0)->value.dtype == backend->dtype;
+}
+
+/* Gives every parameter, and its gradient, a place, in order. */
 static txd_status lay_out(struct binder *binder)
 {
     struct txd_model *model = binder->model;
@@ -63,25 +73,28 @@ static txd_status lay_out(struct binder *binder)
         size_t bytes =
             txd_tensor_count(&param->value) * txd_dtype_bytes(model->backend->dtype);
 
-        model->params[i] =
-            (struct txd_model_param){param->id, param->layer, model->bytes};
+        model->params[i] = (struct txd_model_param){
+            param->id, param->layer, param->value.data, bytes, model->bytes};
         model->bytes += (bytes + 63) / 64 * 64;
     }
     return TXD_OK;
 }
 
-static void convert_all(struct binder *binder)
+static txd_status convert_all(struct binder *binder)
 {
     struct txd_model *model = binder->model;
 
+    model->memory = model->backend->alloc(model->bytes);
+    if (model->memory == NULL)
+        return TXD_ERR_MEMORY;
     for (size_t i = 0; i < model->param_count; i++) {
         const txd_tensor *value = &txd_params_at(binder->params, i)->value;
-        const struct txd_model_param *param = &model->params[i];
-        char *here = (char *)model->memory + param->offset;
+        char *here = (char *)model->memory + model->params[i].offset;
 
         store(here, model->backend, value, txd_tensor_count(value));
-        binder->places[place_index(param->id, param->layer)] = here;
+        model->params[i].data = here;
     }
+    return TXD_OK;
 }
 
 /* The row ranges of a fused parameter; `width` is 1 for a bias. */
@@ -163,6 +176,11 @@ static void place_all(const struct binder *binder)
 {
     struct txd_model *model = binder->model;
 
+    for (size_t i = 0; i < model->param_count; i++) {
+        const struct txd_model_param *param = &model->params[i];
+
+        binder->places[place_index(param->id, param->layer)] = param->data;
+    }
     model->embed_tok = place(binder, TXD_PARAM_EMBED_TOK, -1);
     model->embed_pos = place(binder, TXD_PARAM_EMBED_POS, -1);
     for (size_t l = 0; l < model->config->n_layers; l++)
@@ -185,10 +203,8 @@ static txd_status fill_model(struct txd_model *model, txd_params *params)
     if (model->layers == NULL || binder.places == NULL)
         return TXD_ERR_MEMORY;
     TXD_TRY(lay_out(&binder));
-    model->memory = model->backend->alloc(model->bytes);
-    if (model->memory == NULL)
-        return TXD_ERR_MEMORY;
-    convert_all(&binder);
+    if (!stored_as_they_are(&binder))
+        TXD_TRY(convert_all(&binder));
     place_all(&binder);
     return TXD_OK;
 }

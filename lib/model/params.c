@@ -67,20 +67,18 @@ static txd_status add(txd_params *params, const txd_config *config, txd_param_id
     size_t dims[TXD_MAX_RANK], count;
     char name[80];
     int rank;
-    void *data = NULL;
 
     if (!txd_param_exists(config, id))
         return TXD_OK;
     rank = txd_param_dims(dims, config, id);
     TXD_TRY(txd_shape_count(&count, dims, rank));
-    if (!params->is_bare)
-        data = txd_arena_alloc(params->arena, count, txd_dtype_bytes(dtype));
+    TXD_TRY(txd_size_mul(&count, count, txd_dtype_bytes(dtype)));
     txd_param_name_in(name, sizeof name, config, id, layer);
     *param = (txd_param){.id = id, .layer = layer, .encoder_layer = -1};
     param->name = txd_arena_string(params->arena, name);
-    if ((!data && !params->is_bare) || !param->name)
+    if (!param->name)
         return txd_fail_prefix(TXD_ERR_MEMORY, "%s", name);
-    param->value = txd_tensor_make(dtype, data, rank, dims);
+    param->value = txd_tensor_make(dtype, NULL, rank, dims);
     params->count++;
     params->index[(size_t)(layer < 0 ? 0 : layer) * TXD_PARAM_COUNT + id] =
         params->count;
@@ -154,6 +152,54 @@ static txd_status add_encoder(txd_params *params, const txd_config *config,
     return TXD_OK;
 }
 
+static size_t padded_bytes(const txd_param *param)
+{
+    size_t bytes =
+        txd_tensor_count(&param->value) * txd_dtype_bytes(param->value.dtype);
+
+    return (bytes + 63) / 64 * 64;
+}
+
+/* The encoder's list: the embeddings, which are at the front of both, and what is its
+ * alone, which is at the end of the whole. */
+static void share_values(txd_params *params)
+{
+    txd_params *encoder = params->encoder;
+    size_t alone = params->count - params->bound;
+    size_t shared = encoder->count - alone;
+
+    for (size_t i = 0; i < encoder->count; i++) {
+        size_t same = i < shared ? i : params->bound + i - shared;
+
+        encoder->list[i].value.data = params->list[same].value.data;
+    }
+}
+
+/* One memory for all: many would waste the ends of their pages. */
+static txd_status add_values(txd_params *params)
+{
+    const txd_param *largest = params->list;
+    size_t bytes = 0;
+    char *memory;
+
+    for (size_t i = 0; i < params->count; i++) {
+        if (padded_bytes(&params->list[i]) > padded_bytes(largest))
+            largest = &params->list[i];
+        TXD_TRY(txd_size_add(&bytes, bytes, padded_bytes(&params->list[i])));
+    }
+    memory = txd_arena_alloc(params->arena, bytes, 1);
+    if (!memory)
+        return txd_fail_prefix(TXD_ERR_MEMORY, "%s and the other parameters",
+                               largest->name);
+    for (size_t i = 0; i < params->count; i++) {
+        params->list[i].value.data = memory;
+        memory += padded_bytes(&params->list[i]);
+    }
+    if (params->encoder)
+        share_values(params);
+    return TXD_OK;
+}
+
 static txd_status fill(txd_params *params, const txd_config *config, txd_dtype dtype)
 {
     TXD_TRY(txd_arena_create(&params->arena));
@@ -162,7 +208,9 @@ static txd_status fill(txd_params *params, const txd_config *config, txd_dtype d
         TXD_TRY(add(params, config, (txd_param_id)id, -1, dtype));
     TXD_TRY(add_stack(params, config, dtype));
     params->bound = params->count;
-    return config->encoder ? add_encoder(params, config->encoder, dtype) : TXD_OK;
+    if (config->encoder)
+        TXD_TRY(add_encoder(params, config->encoder, dtype));
+    return params->is_bare ? TXD_OK : add_values(params);
 }
 
 bool txd_param_exists(const txd_config *config, txd_param_id id)

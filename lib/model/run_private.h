@@ -23,19 +23,21 @@ struct txd_layer_weights {
     const void *gate, *gate_bias, *up, *up_bias, *down, *down_bias;
 };
 
-/* Where a parameter lies in a model's memory. */
+/* Where a parameter lies, and where its gradient does in the memory of gradients. */
 struct txd_model_param {
     txd_param_id id;
     int layer;
-    size_t offset; /* bytes */
+    const char *data;
+    size_t bytes, offset;
 };
 
 struct txd_model {
     const txd_backend *backend;
     const txd_config *config; /* the actual one */
     txd_arena *arena;
-    void *memory; /* all parameters, from the backend */
-    size_t bytes;
+    void *memory; /* all parameters, from the backend; NULL where the master copies are
+                     what the backend stores and are read in place */
+    size_t bytes; /* of all parameters as the backend stores them */
     struct txd_model_param *params; /* in the order of txd_params_at */
     size_t param_count;
     struct txd_layer_weights *layers;
@@ -132,7 +134,7 @@ struct txd_run {
      * outside of layers, in their own buffers; in `gradient` once they are complete. */
     void *d_own[TXD_POINT_COUNT], *gradient[TXD_POINT_COUNT];
     void *d_logits;     /* a row tile */
-    void *d_parameters; /* laid out as the model's memory */
+    void *d_parameters; /* laid out by the offsets of the model's parameters */
 };
 
 /* Where an operation is called. */
