@@ -3,7 +3,6 @@
  * The files that a configuration reads: none of them may be its output, not even with
  * --force, which is meant for files that nobody needs any more.
  */
-#include <string.h>
 
 #include "cli/output.h"
 #include "cli/session.h"

@@ -2,7 +2,6 @@
  *
  * txdiag report: one HTML page of a recording.
  */
-#include <stdio.h>
 
 #include "cli/guard.h"
 #include "cli/output.h"

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char field_names[] = "count,l2,rms,max_abs,zeros,nonfinite";
 enum { COUNT, L2, RMS, MAX_ABS, ZEROS, NONFINITE, FIELDS };

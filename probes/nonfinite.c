@@ -70,7 +70,7 @@ static txd_status fill(void *self)
         txd_operands_needs(state->needs[p], frame->context->claimed, (txd_point)p);
     if (frame->tap.gradients)
         frame->tap.needs = needs;
-    txd_table_create(&state->table, &state->frame, "events/nonfinite", columns,
+    txd_table_create(&state->table, frame, "events/nonfinite", columns,
                      sizeof columns / sizeof *columns);
     return TXD_OK;
 }

@@ -17,7 +17,8 @@ txd_pool_axis txd_pool_cells(size_t most, size_t tokens)
     return (txd_pool_axis){tokens < most ? tokens : most, tokens};
 }
 
-size_t txd_pool_begin(size_t i, txd_pool_axis axis)
+/* The first token of cell i; cell i ends where cell i + 1 begins. */
+static size_t begin_of(size_t i, txd_pool_axis axis)
 {
     return i * axis.tokens / axis.cells;
 }
@@ -39,7 +40,7 @@ static void pool_piece(double *sum, double *top, const txd_pool_grid *to,
     size_t j = txd_pool_cell(begin, to->keys);
 
     for (size_t k = 0; k < keys; j++) {
-        size_t end = txd_pool_begin(j + 1, to->keys) - begin;
+        size_t end = begin_of(j + 1, to->keys) - begin;
 
         for (end = end < keys ? end : keys; k < end; k++) {
             sum[j] += weights[k];
@@ -82,8 +83,8 @@ void txd_pool_count(double *count, const txd_pool_grid *like, const txd_block *b
         if (!txd_block_is_valid(block, batch, query))
             continue;
         for (size_t j = 0; j < like->keys.cells; j++) {
-            size_t from = txd_pool_begin(j, like->keys);
-            size_t to = txd_pool_begin(j + 1, like->keys);
+            size_t from = begin_of(j, like->keys);
+            size_t to = begin_of(j + 1, like->keys);
 
             from = from > begin ? from : begin;
             to = to < end ? to : end;

@@ -28,9 +28,6 @@ typedef struct txd_pool_grid {
 /* One cell per token, but at most `most`. */
 txd_pool_axis txd_pool_cells(size_t most, size_t tokens);
 
-/* The first token of cell i; cell i ends where cell i + 1 begins. */
-size_t txd_pool_begin(size_t i, txd_pool_axis axis);
-
 /* The cell of a token. */
 size_t txd_pool_cell(size_t token, txd_pool_axis axis);
 

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Rows of a chunk: 1000 chunks, which the crash recipe covers, are half a million. */
