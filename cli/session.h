@@ -56,8 +56,8 @@ txd_probe_context txd_session_context(const txd_session *session);
 txd_status txd_session_record(txd_session *session, txd_probe_use **uses,
                               size_t *count);
 
-/* The claimed configuration as text: `model` and `mask` resolved, the rest as it was
- * written, without the faults. */
+/* The claimed configuration as text: `model`, `mask` and `precision` resolved, the rest
+ * as it was written, without the faults. */
 void txd_session_print(txd_text *out, const txd_session *session);
 
 /* The faults: "mask_off_by_one layers=2; nan_in_weights"; "" without any. */
