@@ -163,7 +163,7 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
 {
     const txd_config *stated = NULL;
 
-    *out = (txd_session){.path = path};
+    *out = (txd_session){.options = options, .path = path};
     TXD_TRY(txd_arena_create(&out->arena));
     TXD_TRY(read_settings(out, options));
     TXD_TRY(choose_backend(out, options));
@@ -191,12 +191,12 @@ txd_status txd_session_bind(txd_session *session)
     } else {
         TXD_TRY(txd_params_create(&session->params, &session->claimed, TXD_F32));
         TXD_TRY(txd_params_init(session->params, &session->claimed, session->root,
-                                session->seed));
+                                session->seed, session->options->threads));
     }
     if (session->plan)
         TXD_TRY(txd_plan_edit_params(session->plan, session->params));
     return txd_model_create(&session->model, session->backend, session->actual,
-                            session->params);
+                            session->params, session->options->threads);
 }
 
 void txd_session_close(txd_session *session)

@@ -12,6 +12,7 @@
 
 typedef struct txd_session {
     txd_arena *arena;
+    const txd_options *options;
     const char *path;  /* of the cfg */
     txd_setting *root; /* validated */
     uint64_t seed;

@@ -10,7 +10,12 @@
 
 #include "model/run_private.h"
 
+/* Elements that one task converts, and about how many operations one takes. */
+#define CHUNK 4096
+#define OPERATIONS 4.0
+
 struct binder {
+    txd_ctx ctx;
     struct txd_model *model;
     txd_params *params;
     const char **places; /* (layer or 0, id): where it lies; NULL if there is none */
@@ -21,26 +26,33 @@ static size_t place_index(txd_param_id id, int layer)
     return (size_t)(layer < 0 ? 0 : layer) * TXD_PARAM_COUNT + id;
 }
 
-/* `count` elements in the format of the backend. */
-static void store(void *to, const txd_backend *backend, const txd_tensor *from,
-                  size_t count)
+/* A parameter that is converted to the format of the backend. */
+struct conversion {
+    const txd_backend *backend;
+    char *to;
+    const txd_tensor *from;
+    size_t count;
+};
+
+static txd_status convert_chunk(void *self, size_t chunk, int worker)
 {
-    enum { PIECE = 1024 };
-    size_t wide = txd_dtype_bytes(backend->dtype),
-           narrow = txd_dtype_bytes(from->dtype);
-    uint16_t piece[PIECE];
+    const struct conversion *c = self;
+    const txd_backend *backend = c->backend;
+    size_t begin = chunk * CHUNK, left = c->count - begin;
+    size_t n = left < CHUNK ? left : CHUNK;
+    char *to = c->to + begin * txd_dtype_bytes(backend->dtype);
+    const char *from =
+        (const char *)c->from->data + begin * txd_dtype_bytes(c->from->dtype);
+    uint16_t narrow[CHUNK];
 
+    (void)worker;
     if (backend->format == backend->dtype) {
-        txd_convert(to, backend->dtype, from->data, from->dtype, count);
-        return;
+        txd_convert(to, backend->dtype, from, c->from->dtype, n);
+        return TXD_OK;
     }
-    for (size_t i = 0; i < count; i += PIECE) {
-        size_t n = count - i < PIECE ? count - i : PIECE;
-
-        txd_convert(piece, backend->format, (const char *)from->data + i * narrow,
-                    from->dtype, n);
-        txd_convert((char *)to + i * wide, backend->dtype, piece, backend->format, n);
-    }
+    txd_convert(narrow, backend->format, from, c->from->dtype, n);
+    txd_convert(to, backend->dtype, narrow, backend->format, n);
+    return TXD_OK;
 }
 
 /* NULL if the model has no such parameter. */
@@ -90,8 +102,10 @@ static txd_status convert_all(struct binder *binder)
     for (size_t i = 0; i < model->param_count; i++) {
         const txd_tensor *value = &txd_params_at(binder->params, i)->value;
         char *here = (char *)model->memory + model->params[i].offset;
+        struct conversion c = {model->backend, here, value, txd_tensor_count(value)};
 
-        store(here, model->backend, value, txd_tensor_count(value));
+        TXD_TRY(txd_parallel(&binder->ctx, (c.count + CHUNK - 1) / CHUNK,
+                             OPERATIONS * CHUNK, convert_chunk, &c));
         model->params[i].data = here;
     }
     return TXD_OK;
@@ -192,10 +206,10 @@ static void place_all(const struct binder *binder)
         model->head = model->embed_tok;
 }
 
-static txd_status fill_model(struct txd_model *model, txd_params *params)
+static txd_status fill_model(struct txd_model *model, txd_params *params, int threads)
 {
     size_t layers = model->config->n_layers;
-    struct binder binder = {model, params, NULL};
+    struct binder binder = {{txd_threads_of(threads)}, model, params, NULL};
 
     model->layers = txd_arena_alloc(model->arena, layers, sizeof *model->layers);
     binder.places =
@@ -210,7 +224,7 @@ static txd_status fill_model(struct txd_model *model, txd_params *params)
 }
 
 txd_status txd_model_create(txd_model **out, const txd_backend *backend,
-                            const txd_config *config, txd_params *params)
+                            const txd_config *config, txd_params *params, int threads)
 {
     txd_arena *arena;
     struct txd_model *model;
@@ -227,7 +241,7 @@ txd_status txd_model_create(txd_model **out, const txd_backend *backend,
     model->config = config;
     if (backend->prepare != NULL)
         backend->prepare();
-    status = fill_model(model, params);
+    status = fill_model(model, params, threads);
     if (status != TXD_OK) {
         txd_model_destroy(model);
         return status;

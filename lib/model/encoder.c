@@ -26,7 +26,7 @@ txd_status txd_encoder_create(txd_encoder **out, const txd_backend *backend,
                                          .threads = options->threads,
                                          .backward = options->backward};
     status = txd_model_create(&encoder->model, backend, config->encoder,
-                              txd_params_of_encoder(params));
+                              txd_params_of_encoder(params), encoder->options.threads);
     if (status == TXD_OK)
         status = txd_run_create(&encoder->run, encoder->model, &encoder->options);
     if (status != TXD_OK) {

@@ -7,6 +7,11 @@
 
 #include "base/rng.h"
 #include "model/init_internal.h"
+#include "ops/ops.h"
+
+/* Elements that one task draws, and about how many operations one takes. */
+#define CHUNK 8192
+#define OPERATIONS 150.0
 
 static void store(const txd_tensor *value, size_t i, double number)
 {
@@ -16,54 +21,79 @@ static void store(const txd_tensor *value, size_t i, double number)
         ((float *)value->data)[i] = (float)number;
 }
 
-static void draw_uniform(const txd_tensor *value, const struct txd_init_rows *rows,
-                         uint64_t key, double bound)
+/* A run of elements that are drawn alike. */
+struct drawing {
+    const txd_tensor *value;
+    size_t begin, count;
+    enum { CONSTANT, UNIFORM, NORMAL } kind;
+    uint64_t key;
+    double amount; /* the constant; the bound; the standard deviation */
+};
+
+static double number_at(const struct drawing *d, size_t i)
 {
-    size_t begin = rows->begin * rows->width, count = rows->count * rows->width;
-
-    for (size_t i = 0; i < count; i++)
-        store(value, begin + i, (2 * txd_rng_uniform(key, i) - 1) * bound);
-}
-
-static void draw_normal(const txd_tensor *value, const struct txd_init_rows *rows,
-                        uint64_t key, double std)
-{
-    size_t begin = rows->begin * rows->width, count = rows->count * rows->width;
-
-    for (size_t i = 0; i < count; i++)
-        store(value, begin + i, txd_rng_normal(key, i) * std);
-}
-
-static void draw_rows(const txd_tensor *value, const struct txd_init_rows *rows,
-                      const struct txd_init_rule *rule, uint64_t seed)
-{
-    uint64_t key = txd_rng_key(seed, rows->name);
-
-    switch (rule->scheme) {
-    case TXD_INIT_NORMAL:
-        draw_normal(value, rows, key, rule->amount);
-        break;
-    case TXD_INIT_UNIFORM:
-        draw_uniform(value, rows, key, rule->amount);
-        break;
-    case TXD_INIT_XAVIER_UNIFORM: /* a uniform number has a third of its bound's square
-                                   */
-        draw_uniform(value, rows, key, sqrt(3.0) * txd_init_xavier_std(rule, rows));
-        break;
-    case TXD_INIT_XAVIER_NORMAL:
-        draw_normal(value, rows, key, txd_init_xavier_std(rule, rows));
-        break;
-    case TXD_INIT_CONSTANT:
+    switch (d->kind) {
+    case UNIFORM:
+        return (2 * txd_rng_uniform(d->key, i) - 1) * d->amount;
+    case NORMAL:
+        return txd_rng_normal(d->key, i) * d->amount;
+    case CONSTANT:
     default:
-        for (size_t i = 0; i < rows->count * rows->width; i++)
-            store(value, rows->begin * rows->width + i, rule->amount);
-        break;
+        return d->amount;
     }
 }
 
+static txd_status draw_chunk(void *self, size_t chunk, int worker)
+{
+    const struct drawing *d = self;
+    size_t begin = chunk * CHUNK, left = d->count - begin;
+    size_t end = begin + (left < CHUNK ? left : CHUNK);
+
+    (void)worker;
+    for (size_t i = begin; i < end; i++)
+        store(d->value, d->begin + i, number_at(d, i));
+    return TXD_OK;
+}
+
+static txd_status draw_rows(txd_ctx *ctx, const txd_tensor *value,
+                            const struct txd_init_rows *rows,
+                            const struct txd_init_rule *rule, uint64_t seed)
+{
+    struct drawing d = {.value = value,
+                        .begin = rows->begin * rows->width,
+                        .count = rows->count * rows->width,
+                        .key = txd_rng_key(seed, rows->name),
+                        .amount = rule->amount};
+
+    switch (rule->scheme) {
+    case TXD_INIT_NORMAL:
+        d.kind = NORMAL;
+        break;
+    case TXD_INIT_UNIFORM:
+        d.kind = UNIFORM;
+        break;
+    case TXD_INIT_XAVIER_UNIFORM: /* a uniform number has a third of its bound's square
+                                   */
+        d.kind = UNIFORM;
+        d.amount = sqrt(3.0) * txd_init_xavier_std(rule, rows);
+        break;
+    case TXD_INIT_XAVIER_NORMAL:
+        d.kind = NORMAL;
+        d.amount = txd_init_xavier_std(rule, rows);
+        break;
+    case TXD_INIT_CONSTANT:
+    default:
+        d.kind = CONSTANT;
+        break;
+    }
+    return txd_parallel(ctx, (d.count + CHUNK - 1) / CHUNK, OPERATIONS * CHUNK,
+                        draw_chunk, &d);
+}
+
 /* The fused matrix or bias: its rows are those of q, k and v, under their names. */
-static void draw_fused(const txd_param *param, const txd_config *config,
-                       const struct txd_init_rule *rule, uint64_t seed)
+static txd_status draw_fused(txd_ctx *ctx, const txd_param *param,
+                             const txd_config *config, const struct txd_init_rule *rule,
+                             uint64_t seed)
 {
     static const txd_param_id weights[] = {TXD_PARAM_Q_WEIGHT, TXD_PARAM_K_WEIGHT,
                                            TXD_PARAM_V_WEIGHT};
@@ -82,21 +112,21 @@ static void draw_fused(const txd_param *param, const txd_config *config,
         rows.name =
             txd_param_name_in(name, sizeof name, encoder ? config->encoder : config,
                               ids[i], encoder ? param->encoder_layer : param->layer);
-        draw_rows(&param->value, &rows, rule, seed);
+        TXD_TRY(draw_rows(ctx, &param->value, &rows, rule, seed));
         begin += dims[0];
     }
+    return TXD_OK;
 }
 
-static void draw(const txd_param *param, const txd_config *config,
-                 const struct txd_init_rule *rule, uint64_t seed)
+static txd_status draw(txd_ctx *ctx, const txd_param *param, const txd_config *config,
+                       const struct txd_init_rule *rule, uint64_t seed)
 {
     struct txd_init_rows rows = {.name = param->name, .count = param->value.dims[0]};
 
     rows.width = param->value.rank == 2 ? param->value.dims[1] : 1;
     if (param->id == TXD_PARAM_QKV_WEIGHT || param->id == TXD_PARAM_QKV_BIAS)
-        draw_fused(param, config, rule, seed);
-    else
-        draw_rows(&param->value, &rows, rule, seed);
+        return draw_fused(ctx, param, config, rule, seed);
+    return draw_rows(ctx, &param->value, &rows, rule, seed);
 }
 
 static txd_status match(struct txd_init_rule *rules, size_t count, txd_params *params)
@@ -109,34 +139,43 @@ static txd_status match(struct txd_init_rule *rules, size_t count, txd_params *p
     return TXD_OK;
 }
 
-static txd_status init_in(txd_arena *arena, txd_params *params,
-                          const txd_config *config, const txd_setting *root,
-                          uint64_t seed)
+struct init_job {
+    txd_params *params;
+    const txd_config *config;
+    const txd_setting *root;
+    uint64_t seed;
+    txd_ctx ctx;
+};
+
+static txd_status init_in(txd_arena *arena, struct init_job *job)
 {
     struct txd_init_rule *rules;
+    const txd_setting *weights =
+        job->root ? txd_setting_find(job->root, "weights") : NULL;
     size_t count;
 
-    TXD_TRY(txd_init_rules_read(&rules, &count, arena,
-                                root ? txd_setting_find(root, "weights") : NULL));
-    TXD_TRY(match(rules, count, params));
-    for (size_t i = 0; i < txd_params_count(params); i++) {
-        const txd_param *param = txd_params_at(params, i);
+    TXD_TRY(txd_init_rules_read(&rules, &count, arena, weights));
+    TXD_TRY(match(rules, count, job->params));
+    for (size_t i = 0; i < txd_params_count(job->params); i++) {
+        const txd_param *param = txd_params_at(job->params, i);
         const struct txd_init_rule *rule = txd_init_rule_find(rules, count, param);
         struct txd_init_rule fallback = txd_init_rule_default(param);
 
-        draw(param, config, rule ? rule : &fallback, seed);
+        TXD_TRY(
+            draw(&job->ctx, param, job->config, rule ? rule : &fallback, job->seed));
     }
     return TXD_OK;
 }
 
 txd_status txd_params_init(txd_params *params, const txd_config *config,
-                           const txd_setting *root, uint64_t seed)
+                           const txd_setting *root, uint64_t seed, int threads)
 {
+    struct init_job job = {params, config, root, seed, {txd_threads_of(threads)}};
     txd_arena *arena = NULL;
     txd_status status;
 
     TXD_TRY(txd_arena_create(&arena));
-    status = init_in(arena, params, config, root, seed);
+    status = init_in(arena, &job);
     txd_arena_destroy(arena);
     return status;
 }

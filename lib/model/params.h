@@ -81,9 +81,9 @@ extern const txd_key txd_weights_keys[];
  * not randomise the norms); one that matches only these draws them. A pure function of
  * seed, name and index, where the q, k and v rows of a fused matrix go by the names of
  * the separate ones: one seed gives the same model in both layouts. ERR_CONFIG for a
- * rule that matches nothing. */
+ * rule that matches nothing. threads: 0 = all. */
 txd_status txd_params_init(txd_params *params, const txd_config *config,
-                           const txd_setting *root, uint64_t seed);
+                           const txd_setting *root, uint64_t seed, int threads);
 
 /* What the rules promise of a parameter's elements, taken together. */
 typedef struct txd_params_draw {

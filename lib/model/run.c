@@ -174,8 +174,7 @@ static txd_status fill_run(txd_run *run)
 {
     const txd_backend *backend = run->model->backend;
 
-    run->ctx.threads =
-        run->options.threads > 0 ? run->options.threads : txd_threads_available();
+    run->ctx.threads = txd_threads_of(run->options.threads);
     run->wave = (size_t)run->ctx.threads * WAVE_PER_THREAD;
     run->pass.claimed = run->options.claimed;
     txd_pass_set_format(&run->pass, backend->format);

@@ -17,11 +17,12 @@ typedef struct txd_model txd_model;
 typedef struct txd_run txd_run;
 typedef struct txd_plan txd_plan;
 
-/* Binds parameters to a backend: converts each once, or reads it in place where the
- * master copies are what the backend stores. `config`, which is the actual
- * configuration, and `params` must outlive the model. The caller owns *out. */
+/* Binds parameters to a backend: converts each once, by so many threads (0 = all), or
+ * reads it in place where the master copies are what the backend stores. `config`,
+ * which is the actual configuration, and `params` must outlive the model. The caller
+ * owns *out. */
 txd_status txd_model_create(txd_model **out, const txd_backend *backend,
-                            const txd_config *config, txd_params *params);
+                            const txd_config *config, txd_params *params, int threads);
 void txd_model_destroy(txd_model *model); /* NULL is allowed */
 
 typedef struct txd_run_options {

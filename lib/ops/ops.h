@@ -104,6 +104,8 @@ txd_status txd_parallel(txd_ctx *ctx, size_t count, double operations,
 
 /* The threads that "all" means, 1 without OpenMP. */
 int txd_threads_available(void);
+/* As many as were asked for; 0 = all. */
+int txd_threads_of(int asked);
 
 /* Sum of parts in index order (Chan, Golub, LeVeque 1979); *to may be zeroed. */
 void txd_stats_merge(struct txd_stats_part *to, const struct txd_stats_part *part);

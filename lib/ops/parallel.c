@@ -20,6 +20,11 @@ int txd_threads_available(void)
 #endif
 }
 
+int txd_threads_of(int asked)
+{
+    return asked > 0 ? asked : txd_threads_available();
+}
+
 /* About half a millisecond of one core. The thread sanitizer's build sets it to 0, so
  * that the smallest test runs on several threads. */
 #ifndef TXD_WORTH_A_TEAM

@@ -61,11 +61,11 @@ static void bind(live *l, const txd_backend *backend)
         must(txd_checkpoint_params(&l->params, l->checkpoint, &l->claimed));
     } else {
         must(txd_params_create(&l->params, &l->claimed, TXD_F32));
-        must(txd_params_init(l->params, &l->claimed, l->root, 1));
+        must(txd_params_init(l->params, &l->claimed, l->root, 1, 1));
     }
     if (l->plan)
         must(txd_plan_edit_params(l->plan, l->params));
-    must(txd_model_create(&l->model, backend, actual, l->params));
+    must(txd_model_create(&l->model, backend, actual, l->params, 1));
 }
 
 /* The recorder and its taps, or nothing. */

@@ -266,10 +266,10 @@ static void load(live *out, const recorded_pass *pass)
         ok(txd_cfg_parse(&root, out->arena, "test.cfg", pass->cfg));
         ok(txd_config_read(&out->config, out->arena, root, NULL));
         ok(txd_params_create(&out->params, &out->config, TXD_F32));
-        ok(txd_params_init(out->params, &out->config, root, 1));
+        ok(txd_params_init(out->params, &out->config, root, 1, 1));
     }
     ok(txd_backend_find(&out->backend, pass->backend));
-    ok(txd_model_create(&out->model, out->backend, &out->config, out->params));
+    ok(txd_model_create(&out->model, out->backend, &out->config, out->params, 1));
 }
 
 static void unload(live *out)

@@ -36,7 +36,7 @@ static void draw(const txd_config *config, const txd_setting *root)
 
     if (txd_params_create(&params, config, TXD_F32) != TXD_OK)
         abort();
-    if (txd_params_init(params, config, root, 1) == TXD_OK &&
+    if (txd_params_init(params, config, root, 1, 1) == TXD_OK &&
         txd_params_count(params) == 0)
         abort();
     txd_params_destroy(params);

@@ -117,7 +117,7 @@ txd_status observe_cfg(observed *o, const char *cfg, const char *backend)
     TXD_TRY(txd_cfg_parse(&root, o->arena, "test.cfg", cfg));
     TXD_TRY(txd_config_read(&o->config, o->arena, root, NULL));
     TXD_TRY(txd_params_create(&o->params, &o->config, o->exact ? TXD_F64 : TXD_F32));
-    TXD_TRY(txd_params_init(o->params, &o->config, root, 1));
+    TXD_TRY(txd_params_init(o->params, &o->config, root, 1, 1));
     return bind(o, backend);
 }
 
@@ -209,7 +209,7 @@ txd_status observe_rebind(observed *o)
     o->model = NULL;
     return txd_model_create(&o->model, o->backend,
                             o->plan == NULL ? &o->config : txd_plan_config(o->plan),
-                            o->params);
+                            o->params, 1);
 }
 
 /* The memory of the pass. */

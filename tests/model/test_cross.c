@@ -36,7 +36,7 @@ START_TEST(a_query_weighs_every_real_row_of_the_memory)
             set_identity(&o, (txd_param_id)p);
     txd_model_destroy(o.model);
     OK(txd_backend_find(&ref64, "ref64"));
-    OK(txd_model_create(&o.model, ref64, &o.config, o.params));
+    OK(txd_model_create(&o.model, ref64, &o.config, o.params, 1));
     OK(observe_random(&o, 1, 3));
     OK(observe_memory(&o, 4, real));
     memcpy(o.inputs.memory.data, memory, sizeof memory);

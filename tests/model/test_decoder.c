@@ -80,7 +80,7 @@ START_TEST(attention_is_softmax_of_scaled_dot_products_times_values)
         const txd_backend *ref64;
 
         OK(txd_backend_find(&ref64, "ref64"));
-        OK(txd_model_create(&o.model, ref64, &o.config, o.params));
+        OK(txd_model_create(&o.model, ref64, &o.config, o.params, 1));
     }
     OK(observe_random(&o, 1, 3));
     OK(observe_pass(&o));

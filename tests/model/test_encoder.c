@@ -67,7 +67,7 @@ START_TEST(what_it_makes_is_what_such_a_model_makes_of_its_own)
         open_model(&alone, presets[p][0], ALONE, "mask : { causal = false; };");
         hand_over(&alone, txd_params_of_encoder(both.params));
         OK(txd_backend_find(&ref64, "ref64"));
-        OK(txd_model_create(&alone.model, ref64, &alone.config, alone.params));
+        OK(txd_model_create(&alone.model, ref64, &alone.config, alone.params, 1));
         OK(observe_random(&alone, 2, 7));
         alone.inputs.valid[12] = alone.inputs.valid[13] = 0;
         OK(observe_pass(&alone));

@@ -22,7 +22,7 @@ static txd_params *draw_as(const char *model, const char *rules, uint64_t seed,
     txd_params *params = NULL;
 
     ck_assert_int_eq(txd_params_create(&params, &config, dtype), TXD_OK);
-    ck_assert_msg(txd_params_init(params, &config, cfg_text_tree(rules), seed) ==
+    ck_assert_msg(txd_params_init(params, &config, cfg_text_tree(rules), seed, 1) ==
                       TXD_OK,
                   "%s", txd_message());
     return params;
@@ -39,7 +39,7 @@ static void refused(const char *rules, const char *first, const char *second)
     txd_params *params = NULL;
 
     ck_assert_int_eq(txd_params_create(&params, &config, TXD_F32), TXD_OK);
-    ck_assert_int_eq(txd_params_init(params, &config, cfg_text_tree(rules), 1),
+    ck_assert_int_eq(txd_params_init(params, &config, cfg_text_tree(rules), 1, 1),
                      TXD_ERR_CONFIG);
     ck_message_has("m.cfg:1");
     ck_message_has(first);
@@ -298,6 +298,35 @@ static void keeps_promise(const txd_param *param, const txd_params_draw *promise
                   "%s: std %g, promised %g", param->name, std, promise->std);
 }
 
+/* Enough elements that several threads draw one matrix, and not all of its chunks are
+ * whole; a fused matrix begins its parts within chunks. */
+START_TEST(any_number_of_threads_draws_the_same_numbers)
+{
+    txd_config config = cfg_text_config(
+        "model : { vocab = 700; d_model = 96; n_heads = 6; n_layers = 1;"
+        " max_seq_len = 9; d_ff = 900; qkv = \"fused\"; };");
+    txd_setting *rules = cfg_text_tree("weights : { init = ( { params = \"*mlp*\"; "
+                                       "scheme = \"xavier_uniform\"; } ); };");
+    txd_params *alone = NULL, *params = NULL;
+
+    for (int threads = 1; threads < 4; threads++) {
+        ck_assert_int_eq(txd_params_create(&params, &config, TXD_F32), TXD_OK);
+        ck_assert_int_eq(txd_params_init(params, &config, rules, 5, threads), TXD_OK);
+        alone = threads == 1 ? params : alone;
+        for (size_t i = 0; i < txd_params_count(params); i++) {
+            const txd_tensor *value = &txd_params_at(params, i)->value;
+
+            ck_assert_mem_eq(value->data, txd_params_at(alone, i)->value.data,
+                             txd_tensor_count(value) * sizeof(float));
+        }
+        if (threads > 1)
+            txd_params_destroy(params);
+    }
+    txd_params_destroy(alone);
+    cfg_text_finish();
+}
+END_TEST
+
 START_TEST(what_is_drawn_keeps_what_the_rules_promise)
 {
     const char *const models[] = {SEPARATE, FUSED};
@@ -363,5 +392,6 @@ TEST_MAIN(without_rules_matrices_are_small_gains_one_and_biases_zero,
           layers_names_and_seeds_draw_different_numbers,
           float_parameters_are_the_rounded_double_ones, the_last_matching_rule_wins,
           a_random_rule_for_all_leaves_the_norms_alone, bad_rules_are_refused_by_place,
+          any_number_of_threads_draws_the_same_numbers,
           what_is_drawn_keeps_what_the_rules_promise,
           the_promise_is_that_of_the_formula)

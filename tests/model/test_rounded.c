@@ -100,7 +100,7 @@ static void run(watch *w, observed *o, const txd_backend *backend)
     txd_run *pass;
 
     config.loss_scale = w->loss_scale > 0 ? w->loss_scale : 1;
-    OK(txd_model_create(&model, backend, &config, o->params));
+    OK(txd_model_create(&model, backend, &config, o->params, 1));
     OK(txd_run_create(&pass, model, &options));
     OK(txd_run_pass(pass, &o->inputs, 0));
     txd_run_destroy(pass);
@@ -261,7 +261,7 @@ START_TEST(a_parameter_is_rounded_once_from_its_master_copy)
     txd_params_destroy(o.params);
     o.params = params;
     txd_model_destroy(o.model);
-    OK(txd_model_create(&o.model, backend_of("bf16"), &o.config, o.params));
+    OK(txd_model_create(&o.model, backend_of("bf16"), &o.config, o.params, 1));
     OK(observe_random(&o, 1, 4));
     OK(observe_pass(&o));
     site = observe_site(&o, "embed.tok");

@@ -121,7 +121,7 @@ static size_t observing_work(observed *o, txd_tap *tap)
     counting.ops.rows = counted_rows;
     counting.ops.stats = counted_stats;
     observing = 0;
-    OK(txd_model_create(&model, &counting, &o->config, o->params));
+    OK(txd_model_create(&model, &counting, &o->config, o->params, 1));
     OK(txd_run_create(&run, model, &options));
     OK(txd_run_pass(run, &o->inputs, 0));
     txd_run_destroy(run);

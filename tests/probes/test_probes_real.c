@@ -33,9 +33,9 @@ static void run_step(session *s, txd_recorder *recorder, const txd_backend *back
 
     options.taps = txd_recorder_taps(recorder, &count);
     options.tap_count = count;
-    ck_assert_msg(txd_model_create(&model, backend, &s->fake.config, s->fake.params) ==
-                      TXD_OK,
-                  "%s", txd_message());
+    ck_assert_msg(
+        txd_model_create(&model, backend, &s->fake.config, s->fake.params, 1) == TXD_OK,
+        "%s", txd_message());
     ck_assert_msg(txd_run_create(&run, model, &options) == TXD_OK, "%s", txd_message());
     ck_assert_int_eq(txd_recorder_step_begin(recorder, &s->fake.inputs, 0), TXD_OK);
     ck_assert_msg(txd_run_pass(run, &s->fake.inputs, 0) == TXD_OK, "%s", txd_message());
