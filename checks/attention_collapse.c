@@ -22,8 +22,7 @@
 /* One head over one sequence, while its rows arrive. */
 typedef struct sequence {
     int step;
-    int attention; /* 2 layer, and 1 more for cross-attention */
-    size_t batch, head;
+    size_t part, batch, head; /* part: txd_law_part */
     uint64_t rows, uniform;
     uint64_t single; /* rows that give nearly all to the key that most do so to */
     size_t key;      /* that key */
@@ -58,11 +57,6 @@ static unsigned ask(void *self, const txd_site *site)
                : 0;
 }
 
-static int attention_of(const txd_site *site)
-{
-    return 2 * site->layer + (txd_point_attention(site->point) == TXD_ATTENTION_CROSS);
-}
-
 /* ---- measuring ---- */
 
 static void close_sequence(state *s)
@@ -73,7 +67,7 @@ static void close_sequence(state *s)
 
     if (q->rows < FEWEST_ROWS)
         return;
-    h = &s->heads[(size_t)q->attention * s->claimed->n_heads + q->head];
+    h = &s->heads[q->part * s->claimed->n_heads + q->head];
     uniform = (double)q->uniform / rows;
     single = (double)q->single / rows;
     s->rows += q->rows;
@@ -86,7 +80,7 @@ static void close_sequence(state *s)
 
 static bool is_same(const sequence *q, const txd_site *site, const txd_law_row *row)
 {
-    return q->step == site->step && q->attention == attention_of(site) &&
+    return q->step == site->step && q->part == txd_law_part(site) &&
            q->batch == row->batch && q->head == row->head;
 }
 
@@ -111,7 +105,7 @@ static void vote(state *s, const double *column)
 static void begin_sequence(state *s, const txd_site *site, const txd_law_row *row)
 {
     s->now = (sequence){.step = site->step,
-                        .attention = attention_of(site),
+                        .part = txd_law_part(site),
                         .batch = row->batch,
                         .head = row->head};
     memset(s->votes, 0, s->keys * sizeof *s->votes);
@@ -282,7 +276,7 @@ static txd_status finish(void *self, txd_result *result)
     size_t all = s->attentions * s->claimed->n_heads;
 
     close_sequence(s);
-    s->now = (sequence){.attention = -1};
+    s->now = (sequence){.step = -1};
     result->evaluated = s->rows;
     result->allowed = s->share;
     for (size_t i = 0; i < all; i++)
@@ -322,7 +316,7 @@ static txd_status fill(state *s, const txd_check_context *context)
 {
     s->claimed = context->claimed;
     s->is_drawn = context->is_drawn;
-    s->now.attention = -1;
+    s->now.step = -1;
     s->attentions = 2 * s->claimed->n_layers;
     s->heads = calloc(s->attentions * s->claimed->n_heads, sizeof *s->heads);
     if (!s->heads)

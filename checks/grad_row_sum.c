@@ -166,8 +166,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const tally *part = slot;
-    size_t kind = txd_point_attention(block->site->point) == TXD_ATTENTION_CROSS;
-    tally *to = &s->tallies[2 * (size_t)block->site->layer + kind], sum;
+    tally *to = &s->tallies[txd_law_part(block->site)], sum;
 
     s->batches = block->pass->inputs->batch;
     if (part->status != TXD_OK)

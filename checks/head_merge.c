@@ -140,7 +140,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     state *s = self;
     const txd_inputs *inputs = block->pass->inputs;
     txd_attention_kind kind = txd_point_attention(block->site->point);
-    size_t place = 2 * (size_t)block->site->layer + kind, heads = s->claimed->n_heads;
+    size_t place = txd_law_part(block->site), heads = s->claimed->n_heads;
     pair p = {&block->value, .length = inputs->length, .count = heads};
 
     (void)slot;

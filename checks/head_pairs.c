@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of a layer's self- or cross-attention. */
-static int part_of(int layer, txd_attention_kind kind)
-{
-    return 2 * layer + (int)kind;
-}
-
 txd_status txd_head_pairs_init(txd_head_pairs *p, const txd_config *claimed,
                                double same)
 {
@@ -87,7 +81,7 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
     size_t all = inputs->batch * inputs->length, valid = 0, nth = 0, wanted, i = 0;
 
     p->step = block->site->step;
-    p->part = part_of(block->site->layer, kind);
+    p->part = (int)txd_law_part(block->site);
     p->row_count = 0;
     memset(p->filled, 0, p->heads * TXD_SKETCH_ROWS * sizeof *p->filled);
     for (size_t t = 0; t < all; t++)
@@ -197,7 +191,7 @@ static void compare_part(txd_head_pairs *p, double u_store)
 
 void txd_head_pairs_add_weights(txd_head_pairs *p, const txd_block *block)
 {
-    int part = part_of(block->site->layer, txd_point_attention(block->site->point));
+    int part = (int)txd_law_part(block->site);
 
     if (p->step != block->site->step || p->part != part)
         choose_rows(p, block);
@@ -289,7 +283,7 @@ static bool are_equal(const txd_tensor *value, size_t first, size_t second,
 static void compare_rows(txd_head_pairs *p, int layer, const txd_tensor *value,
                          const rows_of *rows)
 {
-    int part = part_of(layer, rows->kind);
+    int part = 2 * layer + (int)rows->kind;
     const txd_config *c = p->claimed;
     size_t columns = value->rank > 1 ? value->dims[1] : 1;
     size_t head = c->head_dim * columns, share = c->n_heads / c->n_kv_heads;

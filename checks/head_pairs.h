@@ -41,8 +41,7 @@ typedef struct txd_head_pairs {
     const txd_config *claimed;
     double same; /* relative distance of two weights that are one */
     size_t heads, per_layer;
-    /* A part is the self-attention of a layer, 2 layer, or its cross-attention. */
-    txd_head_pair *pairs; /* (parts, per_layer) */
+    txd_head_pair *pairs; /* (parts, per_layer); parts: txd_law_part */
     unsigned *matrices;   /* (parts): bits of those that were offered */
     txd_sketch_row *rows; /* of the part and step at hand */
     size_t row_count;

@@ -26,6 +26,21 @@ double txd_law_ratio(double measured, double allowed)
     return allowed > 0 ? measured / allowed : (isnan(measured) ? NAN : INFINITY);
 }
 
+void txd_law_raise(txd_result *result, double measured, double allowed)
+{
+    if (result->allowed != 0 &&
+        !txd_law_is_worse(txd_law_ratio(measured, allowed),
+                          txd_law_ratio(result->worst, result->allowed)))
+        return;
+    result->worst = measured;
+    result->allowed = allowed;
+}
+
+size_t txd_law_part(const txd_site *site)
+{
+    return 2 * (size_t)site->layer + (size_t)txd_point_attention(site->point);
+}
+
 size_t txd_law_rows(const txd_block *block)
 {
     const size_t *dims = block->value.dims;

@@ -53,6 +53,14 @@ bool txd_law_is_worse(double measured, double than);
 /* What measured / allowed is, for ordering places that have different allowances. */
 double txd_law_ratio(double measured, double allowed);
 
+/* Raises the worst value of a result to this one, if that is more of its allowance,
+ * which is above 0. */
+void txd_law_raise(txd_result *result, double measured, double allowed);
+
+/* The number of the attention that a site is of: 2 layer, and 1 more for
+ * cross-attention. */
+size_t txd_law_part(const txd_site *site);
+
 /* One row of attention: a query of a head. */
 typedef struct txd_law_row {
     size_t batch, head, query;

@@ -133,9 +133,10 @@ static void add_row(txd_leaks *leaks, const txd_block *block, const txd_law_row 
 {
     const txd_leak_kind *kind = leaks->kind;
     txd_attention_kind attention = txd_point_attention(block->site->point);
-    size_t part = 2 * (size_t)block->site->layer + (size_t)attention;
     size_t place = row->batch * block->pass->inputs->length + row->query;
-    txd_leak_tally *t = &leaks->tallies[part * leaks->claimed->n_heads + row->head];
+    txd_leak_tally *t =
+        &leaks
+             ->tallies[txd_law_part(block->site) * leaks->claimed->n_heads + row->head];
     uint32_t hidden = leaks->counted[attention].keys[place];
 
     leaks->hidden += hidden;

@@ -59,7 +59,6 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const txd_mask_tally *tally = slot;
-    size_t kind = txd_point_attention(block->site->point) == TXD_ATTENTION_CROSS;
 
     s->batches = block->pass->inputs->batch;
     if (tally->status == TXD_ERR_MISSING) {
@@ -69,7 +68,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     if (tally->status != TXD_OK)
         return txd_fail(tally->status, "mask_fill: %s: the scores cannot be read",
                         block->site->name);
-    txd_mask_join(&s->tallies[(size_t)block->site->layer * 2 + kind], tally);
+    txd_mask_join(&s->tallies[txd_law_part(block->site)], tally);
     return TXD_OK;
 }
 

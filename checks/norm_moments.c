@@ -201,13 +201,8 @@ static txd_status add_norm(txd_result *result, const state *s, size_t i)
     txd_finding finding;
 
     result->evaluated += t->judged;
-    if (t->judged > 0 &&
-        (result->allowed == 0 ||
-         txd_law_is_worse(txd_law_ratio(t->measured, t->allowed),
-                          txd_law_ratio(result->worst, result->allowed)))) {
-        result->worst = t->measured;
-        result->allowed = t->allowed;
-    }
+    if (t->judged > 0)
+        txd_law_raise(result, t->measured, t->allowed);
     if (t->broken == 0)
         return TXD_OK;
     finding = txd_law_finding(norm->out, norm->layer, &t->at);

@@ -59,15 +59,9 @@ static const txd_point *needs(void *self, txd_point point)
     return txd_point_attention(point) == TXD_ATTENTION_CROSS ? cross : others;
 }
 
-/* The number of a layer's self- or cross-attention. */
-static size_t part_of(const txd_site *site)
-{
-    return 2 * (size_t)site->layer + txd_point_attention(site->point);
-}
-
 static void add_entropies(state *s, const txd_block *block)
 {
-    double *to = s->entropy + 2 * part_of(block->site);
+    double *to = s->entropy + 2 * txd_law_part(block->site);
     txd_law_row row;
 
     for (size_t i = 0; i < txd_law_rows(block); i++)

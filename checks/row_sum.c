@@ -44,11 +44,6 @@ static unsigned ask(void *self, const txd_site *site)
     return TXD_ASK_ROWS;
 }
 
-static size_t part_of(const txd_site *site)
-{
-    return 2 * (size_t)site->layer + (size_t)txd_point_attention(site->point);
-}
-
 static double allowed_for(const state *s, const txd_pass *pass, int layer, double keys)
 {
     bool stepwise = s->claimed->layers[layer].softmax == TXD_SOFTMAX_SAME;
@@ -101,7 +96,7 @@ static void say_pattern(txd_finding *finding, const layer_worst *worst)
 
 static void judge_row(state *s, const txd_block *block, const txd_law_row *row)
 {
-    layer_worst *worst = &s->layers[part_of(block->site)];
+    layer_worst *worst = &s->layers[txd_law_part(block->site)];
     double sum = row->column[TXD_ROW_SUM];
     double expected = expected_sum(s, block->site->layer, row->column);
     double keys = row->column[TXD_ROW_SEEN];

@@ -186,17 +186,6 @@ double txd_score_ratio(const txd_score_tally *tally)
     return txd_law_ratio(tally->measured, tally->allowed);
 }
 
-void txd_score_raise(txd_result *result, const txd_score_tally *tally)
-{
-    if (tally->judged == 0 ||
-        !(txd_law_is_worse(txd_score_ratio(tally),
-                           txd_law_ratio(result->worst, result->allowed)) ||
-          result->allowed == 0))
-        return;
-    result->worst = tally->measured;
-    result->allowed = tally->allowed;
-}
-
 bool txd_score_is_line(const txd_score_tally *tally)
 {
     return tally->rr > 0 && tally->ss > 0 &&

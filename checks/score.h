@@ -27,8 +27,6 @@ void txd_score_join(txd_score_tally *to, const txd_score_tally *tally);
 
 /* Worst cell: measured / allowed. */
 double txd_score_ratio(const txd_score_tally *tally);
-/* Raises the result's worst value to the tally's. */
-void txd_score_raise(txd_result *result, const txd_score_tally *tally);
 
 /* True if one slope through 0 explains all but a millionth of the scores. */
 bool txd_score_is_line(const txd_score_tally *tally);

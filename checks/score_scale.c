@@ -64,9 +64,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     size_t heads = s->claimed->n_heads;
-    size_t part = 2 * (size_t)block->site->layer +
-                  (size_t)txd_point_attention(block->site->point);
-    txd_score_tally *layer = &s->tallies[part * heads];
+    txd_score_tally *layer = &s->tallies[txd_law_part(block->site) * heads];
 
     s->batches = block->pass->inputs->batch;
     for (size_t h = 0; h < block->value.dims[1]; h++) {
@@ -126,7 +124,8 @@ static txd_status add_part(txd_result *result, const state *s, size_t part)
 
         all += t->judged > 0;
         result->evaluated += t->judged;
-        txd_score_raise(result, t);
+        if (t->judged > 0)
+            txd_law_raise(result, t->measured, t->allowed);
         cells += t->broken;
         broken += t->broken > 0;
         if (t->broken > 0 &&

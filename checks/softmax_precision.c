@@ -230,7 +230,6 @@ static void reduce(void *slot, const void *self, const txd_block *block)
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
-    txd_attention_kind kind = txd_point_attention(block->site->point);
     const tally *part = slot;
     size_t every = stride(s, block);
 
@@ -240,7 +239,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
         return txd_fail(part->status,
                         "softmax_precision: %s: the masked scores cannot be read",
                         block->site->name);
-    join(&s->tallies[2 * block->site->layer + (kind == TXD_ATTENTION_CROSS)], part);
+    join(&s->tallies[txd_law_part(block->site)], part);
     return TXD_OK;
 }
 

@@ -231,7 +231,7 @@ txd_status txd_trio_add_values(txd_trio *trio, const txd_block *block)
 {
     txd_attention_kind kind = txd_point_attention(block->site->point);
     job j = {.values = {[TXD_ROLE_V] = block->value},
-             .part = 2 * (size_t)block->site->layer + kind,
+             .part = txd_law_part(block->site),
              .is_cross = kind == TXD_ATTENTION_CROSS};
 
     if (!block->value.data || trio->claimed->head_dim < TXD_TRIO_LANES)
