@@ -117,8 +117,6 @@ static txd_status check_cfg(check_report *report, const char *path)
 {
     txd_session session;
     txd_passes passes = {0};
-    txd_probe_use *uses;
-    size_t use_count;
     txd_status status = txd_session_open(&session, report->options, path);
 
     if (status == TXD_OK && report->output) {
@@ -130,7 +128,7 @@ static txd_status check_cfg(check_report *report, const char *path)
     if (status == TXD_OK)
         status = txd_session_bind(&session);
     if (status == TXD_OK)
-        status = txd_session_record(&session, &uses, &use_count);
+        status = txd_session_record(&session);
     if (status == TXD_OK)
         status = txd_passes_init(&passes, &session, report->options, NULL,
                                  &report->judge->select);

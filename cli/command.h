@@ -43,7 +43,4 @@ typedef struct txd_command {
 extern const txd_command txd_command_run, txd_command_check, txd_command_info,
     txd_command_list, txd_command_plot, txd_command_report, txd_command_explain;
 
-/* All of them in the order of `txdiag --help`, ended by NULL. */
-extern const txd_command *const txd_commands[];
-
 #endif

@@ -55,8 +55,7 @@ static txd_status pass_bytes(size_t *out, txd_session *session,
     return status;
 }
 
-int txd_estimate_print(txd_session *session, const txd_options *options,
-                       const txd_probe_use *uses, size_t count)
+int txd_estimate_print(txd_session *session, const txd_options *options)
 {
     txd_probe_context context = txd_session_context(session);
     txd_recorder_cost cost = {0};
@@ -66,7 +65,8 @@ int txd_estimate_print(txd_session *session, const txd_options *options,
     txd_status status;
 
     txd_text_init(&out);
-    status = txd_recorder_plan(&out, &cost, &context, uses, count);
+    status =
+        txd_recorder_plan(&out, &cost, &context, session->uses, session->use_count);
     if (status == TXD_OK)
         status = pass_bytes(&pass, session, options);
     if (status != TXD_OK) {

@@ -9,7 +9,6 @@
 
 /* Prints points, shapes, bytes on disk and peak memory of a bound session. Returns an
  * exit status. */
-int txd_estimate_print(txd_session *session, const txd_options *options,
-                       const txd_probe_use *uses, size_t count);
+int txd_estimate_print(txd_session *session, const txd_options *options);
 
 #endif

@@ -10,7 +10,8 @@
 
 #include "cli/output.h"
 
-const txd_command *const txd_commands[] = {
+/* In the order of `txdiag --help`. */
+static const txd_command *const commands[] = {
     &txd_command_run,  &txd_command_check,  &txd_command_info,    &txd_command_list,
     &txd_command_plot, &txd_command_report, &txd_command_explain, NULL,
 };
@@ -41,7 +42,7 @@ static int help(void)
 
     txd_text_init(&text);
     txd_text_add(&text, about);
-    for (command = txd_commands; *command; command++)
+    for (command = commands; *command; command++)
         txd_text_addf(&text, "  %-8s  %s\n", (*command)->name, (*command)->sentence);
     txd_text_add(&text, more);
     return txd_output_result(&text, TXD_EXIT_HELD);
@@ -61,8 +62,8 @@ static int unknown(const char *word)
     const char *names[16], *nearest;
     size_t count = 0;
 
-    while (txd_commands[count]) {
-        names[count] = txd_commands[count]->name;
+    while (commands[count]) {
+        names[count] = commands[count]->name;
         count++;
     }
     nearest = txd_nearest(word, names, count);
@@ -117,7 +118,7 @@ int main(int argc, char **argv)
         return help();
     if (strcmp(argv[1], "--version") == 0)
         return version();
-    for (command = txd_commands; *command; command++)
+    for (command = commands; *command; command++)
         if (strcmp(argv[1], (*command)->name) == 0)
             return run_command(*command, argc, argv);
     return unknown(argv[1]);

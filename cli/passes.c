@@ -55,26 +55,27 @@ txd_status txd_passes_init(txd_passes *out, txd_session *session,
                                  .plan = session->plan,
                                  .params = session->params,
                                  .backward = session->backward,
-                                 .threads = options->threads,
-                                 .progress = txd_progress_show};
+                                 .threads = options->threads};
     TXD_TRY(create_checks(out, select));
     return join_taps(out);
 }
 
 void txd_passes_finish(txd_passes *passes)
 {
+    txd_passes_close(passes);
     txd_checks_destroy(passes->checks);
     free(passes->taps);
     *passes = (txd_passes){0};
 }
 
-static txd_status run_step(txd_passes *passes, txd_run *run, txd_arena *arena,
-                           size_t step)
+txd_status txd_passes_step(txd_passes *passes, size_t step)
 {
+    txd_run *run = passes->pass;
     txd_inputs inputs;
 
-    txd_arena_reset(arena);
-    TXD_TRY(txd_session_inputs(&inputs, passes->session, passes->encoder, arena, step));
+    txd_arena_reset(passes->arena);
+    TXD_TRY(txd_session_inputs(&inputs, passes->session, passes->encoder, passes->arena,
+                               step));
     if (passes->recorder)
         TXD_TRY(txd_recorder_step_begin(passes->recorder, &inputs, (int)step));
     TXD_TRY(txd_run_pass(run, &inputs, (int)step));
@@ -95,12 +96,12 @@ static txd_status create_encoder(txd_passes *passes, const txd_options *options)
     return TXD_OK;
 }
 
-static txd_status run_steps(txd_passes *passes, txd_run *run, txd_arena *arena)
+static txd_status run_steps(txd_passes *passes)
 {
     size_t step;
 
     for (step = 0; step < passes->session->steps; step++) {
-        TXD_TRY(run_step(passes, run, arena, step));
+        TXD_TRY(txd_passes_step(passes, step));
         if (txd_interrupt_count() > 0)
             return txd_fail(TXD_ERR_INTERRUPTED, "interrupted after step %zu of %zu",
                             step + 1, passes->session->steps);
@@ -120,31 +121,40 @@ static txd_status check_memory(const txd_passes *passes, const txd_options *opti
                              "shorten the input, or record less in full");
 }
 
+txd_status txd_passes_open(txd_passes *passes, const txd_options *options)
+{
+    TXD_TRY(txd_arena_create(&passes->arena));
+    TXD_TRY(check_memory(passes, options));
+    TXD_TRY(create_encoder(passes, options));
+    return txd_run_create(&passes->pass, passes->session->model, &passes->run);
+}
+
+void txd_passes_close(txd_passes *passes)
+{
+    txd_run_destroy(passes->pass);
+    txd_encoder_destroy(passes->encoder);
+    txd_arena_destroy(passes->arena);
+    passes->pass = NULL;
+    passes->encoder = NULL;
+    passes->arena = NULL;
+    passes->run.encoder = NULL;
+}
+
 txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
 {
     txd_progress progress;
-    txd_arena *arena = NULL;
-    txd_run *run = NULL;
     txd_status status;
 
     txd_progress_begin(&progress, passes->session->steps, !options->quiet);
+    passes->run.progress = txd_progress_show;
     passes->run.progress_self = &progress;
-    status = txd_arena_create(&arena);
+    status = txd_passes_open(passes, options);
     if (status == TXD_OK)
-        status = check_memory(passes, options);
-    if (status == TXD_OK)
-        status = create_encoder(passes, options);
-    if (status == TXD_OK)
-        status = txd_run_create(&run, passes->session->model, &passes->run);
-    if (status == TXD_OK)
-        status = run_steps(passes, run, arena);
+        status = run_steps(passes);
     txd_progress_end(&progress);
+    passes->run.progress = NULL;
     passes->run.progress_self = NULL;
-    txd_run_destroy(run);
-    txd_encoder_destroy(passes->encoder);
-    passes->encoder = NULL;
-    passes->run.encoder = NULL;
-    txd_arena_destroy(arena);
+    txd_passes_close(passes);
     if (status != TXD_OK)
         return status;
     return txd_checks_finish(&passes->results, &passes->result_count, passes->checks);

@@ -16,6 +16,8 @@ typedef struct txd_passes {
     txd_recorder *recorder; /* NULL = nothing is recorded; not owned */
     txd_tap **taps;         /* of the recorder and the laws */
     txd_encoder *encoder;   /* while passes run; NULL = none */
+    txd_run *pass;          /* while passes run */
+    txd_arena *arena;       /* of one step's inputs, while passes run */
     size_t steps_done;      /* finished, and if recorded, flushed */
     double loss, grad_norm; /* of the last of these; NaN where there is none */
     const txd_result *results;
@@ -28,6 +30,12 @@ txd_status txd_passes_init(txd_passes *out, txd_session *session,
                            const txd_options *options, txd_recorder *recorder,
                            const txd_check_select *select);
 void txd_passes_finish(txd_passes *passes);
+
+/* One step after another, by hand: open, steps in ascending order, close (in either
+ * case; again does nothing). */
+txd_status txd_passes_open(txd_passes *passes, const txd_options *options);
+txd_status txd_passes_step(txd_passes *passes, size_t step);
+void txd_passes_close(txd_passes *passes);
 
 /* Runs every step and ends the evaluation. ERR_INTERRUPTED if a signal came: the step
  * it came in is finished, unless a second one came. */

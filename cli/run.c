@@ -10,13 +10,12 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/passes.h"
+#include "cli/record.h"
 #include "viz/viz.h"
 
 typedef struct run_job {
     const txd_options *options;
     txd_session session;
-    txd_probe_use *uses;
-    size_t use_count;
     const char *output; /* the recording */
     const char *report; /* a folder; NULL = no report */
     txd_recorder *recorder;
@@ -51,43 +50,7 @@ static txd_status prepare(run_job *job, const char *cfg)
     if (!txd_options_has(job->options, "dry-run"))
         TXD_TRY(check_outputs(job, cfg));
     TXD_TRY(txd_session_bind(&job->session));
-    return txd_session_record(&job->session, &job->uses, &job->use_count);
-}
-
-static txd_status create_recorder(run_job *job)
-{
-    const txd_session *session = &job->session;
-    txd_probe_context context = txd_session_context(session);
-    txd_text command, config, faults;
-    txd_status status;
-
-    txd_text_init(&command);
-    txd_text_init(&config);
-    txd_text_init(&faults);
-    txd_options_line(&command, job->options);
-    txd_session_print(&config, session);
-    txd_session_print_faults(&faults, session);
-    status = txd_text_status(&command);
-    if (status == TXD_OK)
-        status = txd_text_status(&config);
-    if (status == TXD_OK)
-        status = txd_text_status(&faults);
-    if (status == TXD_OK) {
-        txd_recorder_info info = {.command = txd_text_get(&command),
-                                  .config = txd_text_get(&config),
-                                  .faults = txd_text_get(&faults),
-                                  .backend = txd_backend_name(session->backend),
-                                  .simd = txd_backend_simd(session->backend),
-                                  .blas = txd_backend_blas(session->backend),
-                                  .seed = (int64_t)session->seed};
-
-        status = txd_recorder_create(&job->recorder, job->output, job->options->force,
-                                     &context, &info, job->uses, job->use_count);
-    }
-    txd_text_finish(&command);
-    txd_text_finish(&config);
-    txd_text_finish(&faults);
-    return status;
+    return txd_session_record(&job->session);
 }
 
 /* A failed run leaves a .part only if it holds steps. The message of the failure is
@@ -124,22 +87,11 @@ static txd_status close_complete(run_job *job)
     return txd_recorder_close(recorder, true);
 }
 
-static txd_status say_weights(run_job *job)
-{
-    txd_recording *recording = txd_recorder_recording(job->recorder);
-    const char *from = job->session.from;
-
-    if (from)
-        TXD_TRY(txd_recording_meta(recording, "model", from));
-    return txd_recording_meta(recording, "weights", from ? "loaded" : "drawn");
-}
-
 static txd_status record(run_job *job)
 {
-    txd_status status = create_recorder(job);
+    txd_status status =
+        txd_session_recorder(&job->recorder, &job->session, job->options, job->output);
 
-    if (status == TXD_OK)
-        status = say_weights(job);
     if (status == TXD_OK)
         status = txd_passes_init(&job->passes, &job->session, job->options,
                                  job->recorder, &(txd_check_select){0});
@@ -214,8 +166,7 @@ static int run_model(const txd_options *options)
     txd_interrupt_watch();
     status = prepare(&job, cfg);
     if (status == TXD_OK && txd_options_has(options, "dry-run")) {
-        exit_status =
-            txd_estimate_print(&job.session, options, job.uses, job.use_count);
+        exit_status = txd_estimate_print(&job.session, options);
     } else {
         if (status == TXD_OK)
             status = record(&job);

@@ -223,12 +223,13 @@ txd_probe_context txd_session_context(const txd_session *session)
                                .steps = session->steps};
 }
 
-txd_status txd_session_record(txd_session *session, txd_probe_use **uses, size_t *count)
+txd_status txd_session_record(txd_session *session)
 {
     txd_probe_context context = txd_session_context(session);
 
-    TXD_TRY(txd_record_read(uses, count, session->arena, session->root, &context));
-    session->backward = txd_record_has_gradients(*uses, *count);
+    TXD_TRY(txd_record_read(&session->uses, &session->use_count, session->arena,
+                            session->root, &context));
+    session->backward = txd_record_has_gradients(session->uses, session->use_count);
     return TXD_OK;
 }
 

@@ -32,6 +32,8 @@ typedef struct txd_session {
     bool backward;            /* `record` asks for gradients */
     txd_params *params;       /* from here on after txd_session_bind */
     txd_model *model;
+    txd_probe_use *uses; /* from here on after txd_session_record */
+    size_t use_count;
 } txd_session;
 
 /* Reads the cfg at `path` with --set and --backend applied. Close in either case. */
@@ -52,10 +54,8 @@ txd_fault_scene txd_session_scene(const txd_session *session);
 /* What the recorder is told about the session. */
 txd_probe_context txd_session_context(const txd_session *session);
 
-/* Reads `record`, whether anything will be recorded or not. The uses live as long as
- * the session. */
-txd_status txd_session_record(txd_session *session, txd_probe_use **uses,
-                              size_t *count);
+/* Reads `record`, whether anything will be recorded or not. */
+txd_status txd_session_record(txd_session *session);
 
 /* The claimed configuration as text: `model`, `mask` and `precision` resolved, the rest
  * as it was written, without the faults. */
