@@ -5,9 +5,10 @@
   run.py BUILD [ROW...] [--python PYTHON] [--repeat N] [--write FILE]
 
 BUILD is the build folder. Every row starts two processes, which bind their model and
-warm up once; then they take turns, A B A B, so that whatever else the machine does falls
-on both. A row's ratio is the median of the ratios of neighbours. Without PYTHON (one
-that has torch and h5py) the rows that need the peer are left out. Without ROW all rows.
+warm up once; then they take turns, A B A B, so that whatever else the machine does
+falls on both. A row's ratio is the median of the ratios of neighbours. Without PYTHON
+(one that has torch and h5py) the rows that need the peer are left out. Without ROW all
+rows.
 """
 import argparse
 import os
@@ -112,9 +113,11 @@ class Bench:
 
     def turns(self, make_a, make_b):
         a, b = make_a(), make_b()
-        a.once(), b.once()
+        a.once()
+        b.once()
         pairs = [(a.once(), b.once()) for _ in range(self.repeat)]
-        a.end(), b.end()
+        a.end()
+        b.end()
         return pairs, int(a.kilobytes) / 1e6, int(b.kilobytes) / 1e6
 
 
@@ -161,8 +164,9 @@ def gradients(bench, size, target):
     yield row_of(f"gradients-{size}", f"forward and backward, config {size}: all norms "
                  "/ PyTorch with norms and hooks", target, pairs, (a, b))
     if size == "M":
-        yield {"name": "memory-M", "what": "peak memory of that, GB", "target": 0.5,
-               "a": a, "b": b, "ratio": a / b, "low": a / b, "high": a / b,
+        yield {"name": "memory-M", "what": "peak memory of that",
+               "target": 0.5, "a": a, "b": b, "ratio": a / b,
+               "low": a / b, "high": a / b,
                "count": 1, "memory": None, "unit": "GB"}
 
 
@@ -193,14 +197,12 @@ def over_floor(bench, length, target):
         lambda: bench.ours(attention_sizes(length), "--attention", "--taps", "record",
                            "-o", bench.scratch("attention.h5")),
         lambda: Measured([bench.floor, "attention", length, 64, 12], bench.mine))
-    yield row_of(f"floor-{length}", f"the same, N {length} / this machine's sgemm at as "
-                 "many operations", target, pairs)
+    yield row_of(f"floor-{length}", f"the same, N {length} / this machine's sgemm at "
+                 "as many operations", target, pairs)
 
 
 def recording(bench, size, target):
-    for ending, words, what in (
-            (".h5", "none", "uncompressed"), (".gz.h5", "deflate", "compressed")):
-        del words  # storage of ours: what the recorder does by default
+    for ending, what in ((".h5", "uncompressed"), (".gz.h5", "compressed")):
         pairs, *_ = bench.turns(
             lambda: bench.ours(SIZES[size], "--taps", "record", "--set", WEIGHTS, "-o",
                                bench.scratch("weights.h5")),
@@ -227,8 +229,7 @@ model : {{ from = "{models.resolve()}/stories260K-hf"; }};
 input : {{ random : {{ batch = 1; length = 128; }}; }};
 {"record = ();" if what == "empty" else ""}
 """, encoding="utf-8")
-    words = [bench.program, "run", path, "-o", bench.folder / "s.h5", "--force"]
-    words[-1:] = ["-f"]
+    words = [bench.program, "run", path, "-f", "-o", bench.folder / "s.h5"]
     load = [bench.program, "--version"]
     whole_process(words, bench.mine)
     pairs = [(whole_process(words, bench.mine), whole_process(load, bench.mine))
@@ -248,7 +249,8 @@ def scaling(bench, _size, _target):
         for _ in range(repeat + 1):
             pairs.append((one.once(), all_of_them.once()))
         memory = (int(one.kilobytes) / 1e6, int(all_of_them.kilobytes) / 1e6)
-        one.end(), all_of_them.end()
+        one.end()
+        all_of_them.end()
         yield row_of(f"threads-{length}", f"attention with all probes and laws, N "
                      f"{length}: 1 thread / {bench.threads}", None, pairs[1:], memory)
 
@@ -311,7 +313,7 @@ def machine(bench):
     if bench.python:
         peer = subprocess.run(
             [bench.python, "-c", "import torch; print('PyTorch', torch.__version__)"],
-            capture_output=True, text=True, check=True, env={**os.environ}).stdout.strip()
+            capture_output=True, text=True, check=True).stdout.strip()
     return model, version, blas, peer
 
 
