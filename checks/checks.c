@@ -14,10 +14,11 @@ typedef struct entry {
     txd_choice choice;
     txd_check_context context;
     void *state;
-    bool is_set_up; /* state and tap are valid */
-    txd_tap tap;    /* the law's own */
-    txd_tap outer;  /* what the pass sees */
-    uint64_t shown; /* blocks */
+    bool is_set_up;  /* state and tap are valid */
+    txd_tap tap;     /* the law's own */
+    txd_tap outer;   /* what the pass sees */
+    uint64_t shown;  /* blocks */
+    bool is_lacking; /* of some blocks not all was recorded that the law reads */
     txd_result result;
 } entry;
 
@@ -56,9 +57,16 @@ static void outer_reduce(void *slot, const void *self, const txd_block *block)
 static txd_status outer_merge(void *self, const txd_block *block, const void *slot)
 {
     entry *e = self;
+    txd_status status = e->tap.merge(e->tap.self, block, slot);
 
+    /* Points may have been recorded in different steps or heads. A live pass has all
+     * that was promised. */
+    if (status == TXD_ERR_MISSING && !e->choice.run) {
+        e->is_lacking = true;
+        return TXD_OK;
+    }
     e->shown++;
-    return e->tap.merge(e->tap.self, block, slot);
+    return status;
 }
 
 static txd_status outer_step_end(void *self, const txd_pass *pass)
@@ -269,15 +277,30 @@ txd_tap *const *txd_checks_taps(const txd_checks *checks, size_t *count)
     return checks->taps;
 }
 
-static void note_layers(entry *e)
+static const char not_together[] =
+    "not judged in steps and heads of which not all that it reads is recorded";
+static const char never_together[] =
+    "no step (or head) of which all that it reads is recorded";
+
+static void add_note(entry *e, const char *note)
 {
-    size_t given = e->choice.layers_given, all = e->choice.claimed->n_layers;
     size_t used = strlen(e->result.note);
 
+    snprintf(e->result.note + used, sizeof e->result.note - used, "%s%s",
+             used ? "; " : "", note);
+}
+
+static void note_gaps(entry *e)
+{
+    size_t given = e->choice.layers_given, all = e->choice.claimed->n_layers;
+    char text[96];
+
+    snprintf(text, sizeof text,
+             "judged in %zu of %zu layers: the others are not recorded", given, all);
     if (given < all)
-        snprintf(e->result.note + used, sizeof e->result.note - used,
-                 "%sjudged in %zu of %zu layers: the others are not recorded",
-                 used ? "; " : "", given, all);
+        add_note(e, text);
+    if (e->is_lacking)
+        add_note(e, not_together);
 }
 
 static txd_status finish_entry(entry *e)
@@ -288,7 +311,8 @@ static txd_status finish_entry(entry *e)
     if (!e->is_set_up)
         return TXD_OK;
     if (e->shown == 0) {
-        skip(e, "the pass offered nothing that this law reads");
+        skip(e, e->is_lacking ? never_together
+                              : "the pass offered nothing that this law reads");
         return TXD_OK;
     }
     status = e->choice.check->finish(e->state, result);
@@ -300,11 +324,13 @@ static txd_status finish_entry(entry *e)
     }
     if (result->verdict == TXD_VERDICT_PASS && result->evaluated == 0) {
         result->verdict = TXD_VERDICT_SKIP;
-        if (!result->note[0])
+        if (e->is_lacking)
+            skip(e, never_together);
+        else if (!result->note[0])
             skip(e, "there was nothing to judge");
     }
     if (result->verdict != TXD_VERDICT_SKIP)
-        note_layers(e);
+        note_gaps(e);
     return TXD_OK;
 }
 

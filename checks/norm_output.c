@@ -37,6 +37,7 @@ typedef struct state {
     tally *tallies; /* one per norm */
     txd_kept_tokens tokens;
     txd_kept kept[TXD_POINT_COUNT]; /* of this layer */
+    int layers[TXD_POINT_COUNT];    /* of what is kept */
     txd_roundoff u;
     double *expected, *allowed; /* (width) */
     int step, layer;            /* of what is kept */
@@ -118,6 +119,12 @@ static void judge_row(state *s, tally *t, const double *out, size_t row)
     keep_worst(t, s, out, row);
 }
 
+/* The layer whose value a norm reads. */
+static int layer_read(const state *s, const txd_norm *norm)
+{
+    return norm->layer >= 0 ? norm->layer : (int)s->claimed->n_layers - 1;
+}
+
 static txd_status judge_norm(state *s, const txd_norm *norm)
 {
     const txd_kept *in = &s->kept[norm->in], *out = &s->kept[norm->out];
@@ -126,7 +133,7 @@ static txd_status judge_norm(state *s, const txd_norm *norm)
     uint64_t broken = t->broken;
     txd_norm_evidence evidence = {norm, &s->tokens, in, out, s->kept, s->u.store};
 
-    if (in->count == 0 || out->count == 0)
+    if (in->count == 0 || out->count == 0 || s->layers[norm->in] != layer_read(s, norm))
         return TXD_OK;
     if (!norm->gain || !norm->bias) {
         s->lacks_gain = true;
@@ -166,7 +173,8 @@ static txd_status close_step(state *s)
     return TXD_OK;
 }
 
-/* The final norm reads what the last layer left: that stays. */
+/* The final norm reads what the last layer left: that stays (or what the last recorded
+ * one left, which is nobody's input). */
 static txd_status move_to(state *s, const txd_block *block)
 {
     const txd_inputs *inputs = block->pass->inputs;
@@ -196,6 +204,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     if (block->site->kind == TXD_SITE_PARAMETER)
         return txd_norms_take(&s->norms, block);
     TXD_TRY(move_to(s, block));
+    s->layers[block->site->point] = block->site->layer;
     return txd_kept_take(&s->kept[block->site->point], block, &s->tokens);
 }
 
