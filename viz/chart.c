@@ -152,6 +152,8 @@ static void settle_sides(txd_graph *graph)
     if (isnan(range[0]))
         range[0] = range[1] = 0;
     margin = fmax(0.5, (range[1] - range[0]) * 0.01);
+    /* Beyond 2^53 a half is nothing. */
+    margin = fmax(margin, 1e-12 * fmax(fabs(range[0]), fabs(range[1])));
     graph->x_low = range[0] - margin;
     graph->x_high = range[1] + margin;
 }

@@ -13,7 +13,8 @@ enum {
     TITLE_LINE = 22,
     WIDTH = 900,
     HEIGHT = 280,
-    LABELS = 62 /* left of the axis */
+    LABELS = 62, /* left of the axis */
+    MOST_TICS = 32
 };
 
 /* --- sizes --- */
@@ -147,19 +148,32 @@ static double step_of(double span, double most)
     return step;
 }
 
+/* The i-th multiple of `step` from `low` on; false past the end, and where numbers are
+ * so large that the next multiple is the same one. */
+static bool tic_at(double *at, size_t i, double low, double high, double step)
+{
+    double first = ceil(low / step);
+
+    *at = (first + (double)i) * step;
+    return i < MOST_TICS && *at <= high &&
+           (i == 0 || *at > (first + (double)i - 1) * step);
+}
+
 static void add_side_tics(txd_text *out, const txd_graph *graph)
 {
     const char *comma = "";
     double step = step_of(graph->x_high - graph->x_low, 12);
     char number[32];
+    double x;
 
     txd_text_addf(out, "set xtics %s (",
                   has_words(graph) ? "rotate by 90 right" : "norotate center");
     for (size_t i = 0; i < graph->tic_count; i++)
         if (*graph->tics[i].label)
             add_tic(out, &comma, graph->tics[i].label, graph->tics[i].x);
-    for (double x = ceil(graph->x_low / step) * step;
-         graph->tic_count == 0 && x <= graph->x_high; x += step) {
+    for (size_t i = 0;
+         graph->tic_count == 0 && tic_at(&x, i, graph->x_low, graph->x_high, step);
+         i++) {
         snprintf(number, sizeof number, "%.12g", x == 0 ? 0.0 : x);
         add_tic(out, &comma, number, x);
     }
@@ -171,11 +185,11 @@ static void add_decades(txd_text *out, const txd_graph *graph)
     const char *comma = "";
     double low = ceil(log10(graph->low) - 1e-9),
            high = floor(log10(graph->high) + 1e-9);
-    double step = step_of(high - low, 9);
+    double step = step_of(high - low, 9), decade;
     char number[32];
 
     txd_text_add(out, "set ytics (");
-    for (double decade = ceil(low / step) * step; decade <= high; decade += step) {
+    for (size_t i = 0; tic_at(&decade, i, low, high, step); i++) {
         double at = pow(10, decade);
 
         if (at < graph->low || at > graph->high ||
@@ -198,7 +212,7 @@ static void add_decades(txd_text *out, const txd_graph *graph)
 /* Numbers up to the row of what is not finite; none where there is nothing else. */
 static void add_tics_below(txd_text *out, const txd_graph *graph)
 {
-    double range[2], step = 0, unit;
+    double range[2], step = 0, unit, at;
     const char *comma = "";
     char number[32];
 
@@ -208,8 +222,9 @@ static void add_tics_below(txd_text *out, const txd_graph *graph)
         step = step_of((graph->high - graph->low) / unit, 9) * unit;
     }
     txd_text_add(out, "set ytics (");
-    for (double at = step > 0 ? ceil(graph->low / step) * step : INFINITY;
-         at < graph->nonfinite_y - step / 2; at += step) {
+    for (size_t i = 0;
+         step > 0 && tic_at(&at, i, graph->low, graph->nonfinite_y - step / 2, step);
+         i++) {
         snprintf(number, sizeof number, "%.6g", fabs(at) < step / 2 ? 0.0 : at);
         add_tic(out, &comma, number, at);
     }
