@@ -201,10 +201,26 @@ static double relative_of(const sums *sum)
     return sqrt(sum->difference) / sqrt(sum->reference);
 }
 
+/* Elements of the largest block of a pair. */
+static size_t block_elements(const txd_pair *pair)
+{
+    size_t total = 1;
+
+    for (int axis = 1; axis < pair->info.rank; axis++) {
+        size_t length = axis == pair->fixed_axis ? 1 : pair->info.dims[axis];
+
+        if (length != 0 && total > BLOCK / length)
+            return BLOCK;
+        total *= length;
+    }
+    return total;
+}
+
 txd_status txd_pair_sum(txd_error *out, const txd_compared *compared,
                         const txd_pair *pair, const txd_claim *claims)
 {
     walk w = {.pair = pair, .at = find_axes(pair)};
+    size_t most = block_elements(pair);
     double *values[2];
     txd_arena *arena;
     sums sum = {0};
@@ -212,7 +228,7 @@ txd_status txd_pair_sum(txd_error *out, const txd_compared *compared,
 
     TXD_TRY(txd_arena_create(&arena));
     for (int i = 0; i < 2; i++)
-        values[i] = txd_arena_alloc(arena, BLOCK, sizeof **values);
+        values[i] = txd_arena_alloc(arena, most, sizeof **values);
     status = values[0] && values[1] ? TXD_OK : TXD_ERR_MEMORY;
     for (size_t step = 0; step < compared->common && status == TXD_OK; step++) {
         w.claim = &claims[step];
