@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as a recording: opened, read block by block, and replayed. HDF5 reads
- * files, so the bytes go through one in memory.
+ * Any bytes as a recording: opened, read block by block, and replayed. HDF5 reads files
+ * by their real path, so the bytes go through one on the disk.
  */
-#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "formats/replay.h"
@@ -89,15 +87,35 @@ static void open_all(const char *path)
     txd_trace_destroy(trace);
 }
 
+static char scratch[4096]; /* the file's path; "" before the first input */
+
+static void remove_scratch(void)
+{
+    unlink(scratch);
+}
+
+static int make_scratch(void)
+{
+    const char *folder = getenv("TMPDIR");
+    int file;
+
+    snprintf(scratch, sizeof scratch, "%s/txdiag-fuzz-XXXXXX",
+             folder ? folder : "/tmp");
+    file = mkstemp(scratch);
+    if (file < 0)
+        abort();
+    atexit(remove_scratch);
+    return file;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    int file = memfd_create("recording", 0);
-    char path[64];
+    static int file = -1;
 
-    if (file < 0 || write(file, bytes, count) != (ssize_t)count)
+    if (file < 0)
+        file = make_scratch();
+    if (ftruncate(file, 0) != 0 || pwrite(file, bytes, count, 0) != (ssize_t)count)
         abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    open_all(path);
-    close(file);
+    open_all(scratch);
     return 0;
 }

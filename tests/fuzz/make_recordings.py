@@ -74,12 +74,34 @@ def odd(file):
     file.attrs["steps"] = 1
 
 
+def cross(file):
+    everything(file)
+    file.attrs["config"] = CONFIG.replace("};", "cross = true; };")
+    file["value/layers/0/cross/weights/full"] = numpy.full((1, 1, 2, 3, 5), 0.2, "f4")
+    file["value/layers/0/cross/k/full"] = numpy.ones((1, 1, 2, 5, 4), dtype="f4")
+    file["input/memory_valid"] = numpy.array([[[1, 1, 1, 1, 0]]], dtype="i4")
+    file["input/memory"] = numpy.ones((1, 1, 5, 8), dtype="f4")
+    file["steps/length_memory"] = numpy.array([5])
+    file["cross_rows/sum"] = numpy.ones((1, 1, 1, 2, 3), dtype="f4")
+
+
+def cross_odd(file):
+    file.attrs["config"] = CONFIG.replace("};", "cross = true; };")
+    file["value/layers/0/cross/weights/full"] = numpy.ones((1, 1, 2, 3, 5), dtype="f4")
+    file["value/layers/0/cross/k/full"] = numpy.ones((1, 1, 2, 6, 4), dtype="f4")
+    file["input/memory_valid"] = numpy.ones((2, 1, 4), dtype="i4")
+    file["steps/length_memory"] = numpy.array([7])
+    file["cross_rows/sum"] = numpy.ones((1, 2, 1, 2, 9), dtype="f4")
+
+
 whole = recording(everything)
 put("everything", whole)
 put("latest", recording(everything, libver="latest"))
 put("chunked", recording(chunked))
 put("parts", recording(parts))
 put("odd", recording(odd))
+put("cross", recording(cross))
+put("cross_odd", recording(cross_odd))
 put("bare", recording(lambda file: None))
 put("truncated", whole[:len(whole) // 2])
 put("signature", whole[:8])
