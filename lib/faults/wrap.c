@@ -152,14 +152,19 @@ txd_status txd_wrap_softmax(txd_ctx *ctx, const struct txd_softmax_args *args,
 {
     for (size_t r = 0; r < args->rows; r++) {
         size_t start = txd_wrap_bytes(&args->at, r * args->stride);
+        txd_span part = txd_span_of(args->spans, r, args->begin, args->end);
         struct txd_softmax_args one = *args;
 
         one.rows = 1;
+        one.spans = NULL;
+        one.begin = part.begin;
+        one.end = part.end;
         one.at.first_query += (int)r;
         one.out = (char *)args->out + start;
         one.masked = (const char *)args->masked + start;
         one.max = args->max + r;
         one.lse = args->lse + r;
+        one.entropy = args->entropy == NULL ? NULL : args->entropy + r;
         TXD_TRY(txd_wrap_has_row(&args->at, r) ? row(ctx, &one)
                                                : txd_below_softmax(ctx, &one));
     }
@@ -172,9 +177,13 @@ txd_status txd_wrap_softmax_back(
 {
     for (size_t r = 0; r < args->rows; r++) {
         size_t start = txd_wrap_bytes(&args->at, r * args->stride);
+        txd_span part = txd_span_of(args->spans, r, args->begin, args->end);
         struct txd_softmax_back_args one = *args;
 
         one.rows = 1;
+        one.spans = NULL;
+        one.begin = part.begin;
+        one.end = part.end;
         one.at.first_query += (int)r;
         one.d_masked = (char *)args->d_masked + start;
         one.d_out = (const char *)args->d_out + start;

@@ -198,13 +198,15 @@ struct txd_scores_args {
 };
 
 /* d_q (rows, width) = or += scale * d_out k; d_k (keys, width) += scale * d_out^T q,
- * over cells with visible != 0 (NULL: all): the others are never multiplied, so that 0
- * x NaN does not depend on tile edges. Bounds as of scores, over keys and over rows. */
+ * over visible cells (no map and no spans: all): the others are never multiplied, so
+ * that 0 x NaN does not depend on tile edges. Bounds as of scores, over keys and over
+ * rows. */
 struct txd_scores_back_args {
     txd_op_site at;
     void *d_q, *d_k;
     const void *d_out, *q, *k; /* d_out (rows, keys), row stride `stride` */
     const uint8_t *visible;    /* row stride = stride, too */
+    const txd_spans *spans;    /* instead of visible; or NULL */
     size_t rows, keys, width, stride;
     double scale;
     bool add; /* to d_q */
@@ -216,6 +218,7 @@ struct txd_mask_args {
     void *out;
     const void *scores;
     const uint8_t *visible; /* row stride = stride, too */
+    const txd_spans *spans; /* instead of visible; or NULL */
     size_t rows, keys, stride;
     double fill;
 };
@@ -226,19 +229,26 @@ struct txd_mask_back_args {
     void *d_scores;
     const void *d_out;
     const uint8_t *visible;
+    const txd_spans *spans; /* instead of visible; or NULL */
     size_t rows, keys, stride;
 };
 
-/* out = softmax of each row of masked, keys [begin, end) of it taking part; the other
- * computed cells come out as 0. A row whose largest value is -inf follows masked_row (a
- * txd_masked_row of model/config.h) in all its computed cells. out may be masked.
- * |error| <= (gamma_{keys+10}(u_acc) + 2 u_acc (d + 1)) out, d the largest difference
- * to the row's maximum, then one rounding to store; more if `same` (ops/bounds.c). */
+/* out = softmax of each row of masked, columns [begin, end) of it taking part, of these
+ * those of its span if there are spans; the other computed cells come out as 0. A row
+ * whose largest value is -inf follows masked_row (a txd_masked_row of model/config.h)
+ * in all its computed cells. out may be masked. |error| <= (gamma_{keys+10}(u_acc) + 2
+ * u_acc (d + 1)) out, d the largest difference to the row's maximum, then one rounding
+ * to store; more if `same` (ops/bounds.c). */
 struct txd_softmax_args {
     txd_op_site at;
     void *out;
     const void *masked;
     double *max, *lse; /* (rows): largest value; log-sum-exp. Rounded to the dtype */
+    /* (rows), or NULL: -sum of w log w over the weights w > 0, as they are stored. Kept
+     * to about the weights' own accuracy (ops/bounds.c); whoever replaces softmax and
+     * does not say otherwise leaves it as it is: ask for it from a backend's own. */
+    double *entropy;
+    const txd_spans *spans; /* or NULL */
     size_t rows, keys, stride, begin, end;
     int masked_row;
     bool same; /* every step is rounded as values are stored, not only the result */
@@ -248,44 +258,49 @@ struct txd_softmax_args {
     size_t key_begin;
 };
 
-/* d_masked = weights (d_out - sum over the row of d_out weights) on keys [begin, end),
- * and 0 on the others and in rows whose `max` is -inf. As far as the weights of a row
- * sum to 1, its results sum to 0. d_masked may be d_out.
- * |error| <= gamma_{keys+3}(u_acc) weights (|d_out| + sum |d_out| weights), then one
- * rounding to store. */
+/* d_masked = weights (d_out - sum over the row of d_out weights) on columns [begin,
+ * end), of these those of the row's span if there are spans, and 0 on the others and in
+ * rows whose `max` is -inf. As far as the weights of a row sum to 1, its results sum to
+ * 0. d_masked may be d_out. |error| <= gamma_{keys+3}(u_acc) weights (|d_out| + sum
+ * |d_out| weights), then one rounding to store. */
 struct txd_softmax_back_args {
     txd_op_site at;
     void *d_masked;
     const void *d_out, *weights, *masked;
-    const double *max; /* (rows), as softmax gave it */
+    const double *max;      /* (rows), as softmax gave it */
+    const txd_spans *spans; /* or NULL */
     size_t rows, keys, stride, begin, end;
     const txd_mask_view *mask;
     size_t key_begin;
 };
 
 /* rows (rows, TXD_ROW_COUNT): the row statistics of weights; columns max and lse are
- * taken from the arguments of the same name. `hidden` holds a txd_hidden per cell by
- * the claimed mask; sums in double, then rounded to the dtype. Query row 0 stands at
- * place at.first_query, column 0 at place key_begin. */
+ * taken from the arguments of the same name, entropy too if it is given (as softmax
+ * gave it). `hidden` holds a txd_hidden per cell by the claimed mask; sums in double,
+ * then rounded to the dtype. Query row 0 stands at place at.first_query, column 0 at
+ * place key_begin. */
 struct txd_rows_args {
     txd_op_site at;
     double *rows;
     const void *weights;
-    const double *max, *lse;
-    const uint8_t *hidden; /* (rows, keys), row stride = stride */
+    const double *max, *lse, *entropy; /* (rows); entropy may be NULL */
+    const uint8_t *hidden;             /* (rows, keys), row stride = stride */
+    const txd_spans *spans;        /* of the seen cells: instead of hidden; or NULL */
+    struct txd_hidden_sides sides; /* read with spans */
     const int32_t *seen,
         *first_seen; /* (rows): seen keys, computed or not; the first */
     size_t row_count, keys, stride, key_begin; /* key_begin: of column 0 */
 };
 
-/* out (rows, width) = sum over keys with used != 0 of weights * v (keys, width): unused
+/* out (rows, width) = sum over the used keys of weights * v (keys, width): unused
  * keys are never multiplied (0 x NaN must not depend on tile edges).
  * |error| <= gamma_{keys}(u_acc) |weights||v|, then one rounding to store. */
 struct txd_mix_args {
     txd_op_site at;
     void *out;
     const void *weights, *v;
-    const uint8_t *used; /* (rows, keys), row stride = stride */
+    const uint8_t *used;    /* (rows, keys), row stride = stride */
+    const txd_spans *spans; /* instead of used; or NULL */
     size_t rows, keys, stride, width;
 };
 
@@ -297,6 +312,7 @@ struct txd_mix_back_args {
     void *d_weights, *d_v;
     const void *d_out, *weights, *v;
     const uint8_t *used;
+    const txd_spans *spans; /* instead of used; or NULL */
     size_t rows, keys, stride, width;
 };
 
@@ -329,13 +345,14 @@ struct txd_stats_part {
 };
 
 /* part = statistics of x (rows, width), row stride `stride`. Rows with skip_row != 0
- * and cells with skip_cell != 0 are left out (either may be NULL). `first` counts from
- * flat_start, with flat_stride per row. */
+ * and cells with skip_cell != 0 or outside of the spans are left out (any of these may
+ * be NULL). `first` counts from flat_start, with flat_stride per row. */
 struct txd_stats_args {
     txd_op_site at;
     struct txd_stats_part *part;
     const void *x;
     const uint8_t *skip_row, *skip_cell;
+    const txd_spans *spans;
     size_t rows, width, stride;
     size_t flat_start, flat_stride;
 };

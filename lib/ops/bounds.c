@@ -196,30 +196,54 @@ static double softmax_relative(const struct txd_softmax_args *a, double spread,
     return step * step * (1 + u.store) / (1 - u.store) * (1 + sum) - 1;
 }
 
+/* The largest difference to the row's maximum; beyond 104, exp is 0 in float32. */
+static double spread_of(const struct txd_softmax_args *a, size_t r)
+{
+    const double *masked = (const double *)a->masked + r * a->stride;
+    double spread = 0;
+
+    for (size_t j = a->begin; j < a->end; j++)
+        if (a->max[r] - masked[j] < 104)
+            spread = fmax(spread, a->max[r] - masked[j]);
+    return spread;
+}
+
 /* An exp, or its difference, that underflows loses up to `tiny` beside a sum of at
  * least 1. */
 void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
                        txd_roundoff u)
 {
-    const double *out = a->out, *masked = a->masked;
+    const double *out = a->out;
     double n = (double)(a->end - a->begin), lost = a->same ? u.tiny : u.lost;
 
     for (size_t r = 0; r < a->rows; r++) {
-        double spread = 0, relative;
+        double relative = softmax_relative(a, spread_of(a, r), u);
 
-        for (size_t j = a->begin; j < a->end; j++) {
-            double below = a->max[r] - masked[r * a->stride + j];
-
-            if (below < 104) /* beyond, exp is 0 in float32 */
-                spread = fmax(spread, below);
-        }
-        relative = softmax_relative(a, spread, u);
         for (size_t j = 0; j < a->keys; j++) {
             double w = out[r * a->stride + j];
 
             allowed[r * a->stride + j] =
                 txd_stored_bound(relative * fabs(w) + (n + 2) * lost, w, u);
         }
+    }
+}
+
+/* Weights that are off by up to e relatively change -sum w log w by up to e (H + sum
+ * w), and so does its sum of n terms; formed as log sum exp(d) - sum d exp(d) / sum
+ * exp(d) the terms are of the size H and log n. A weight that is off by `lost`, or
+ * lost, changes its term by that and by its logarithm. */
+void txd_bound_entropy(double *allowed, const struct txd_softmax_args *a,
+                       txd_roundoff u)
+{
+    double n = (double)a->keys;
+    double lost = (n + 2) * (a->same ? u.tiny : u.lost) + u.tiny;
+
+    for (size_t r = 0; r < a->rows; r++) {
+        double relative = softmax_relative(a, spread_of(a, r), u) + u.store +
+                          txd_gamma(n + 2, u.accumulate);
+
+        allowed[r] =
+            relative * (1 + a->entropy[r] + log(n + 1)) + n * lost * (1 - log(lost));
     }
 }
 

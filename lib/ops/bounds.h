@@ -17,9 +17,9 @@ extern "C" {
 /* gamma_n(u) = n u / (1 - n u); infinite from n u >= 1 on, where no bound holds. */
 double txd_gamma(double n, double u);
 
-/* Each takes the operation's arguments with every value in double, and `out` already
- * computed by ref64; `allowed` has the shape of out. Copies (embed, split_heads,
- * merge_heads, visible, mask) allow nothing. */
+/* Each takes the operation's arguments with every value in double, byte maps instead of
+ * spans, and `out` already computed by ref64; `allowed` has the shape of out. Copies
+ * (embed, split_heads, merge_heads, visible, mask) allow nothing. */
 void txd_bound_linear(double *allowed, const struct txd_linear_args *a, txd_roundoff u);
 void txd_bound_norm(double *allowed, const struct txd_norm_args *a, txd_roundoff u);
 void txd_bound_activate(double *allowed, const struct txd_activate_args *a,
@@ -32,6 +32,8 @@ void txd_bound_sinusoid(double *allowed, const struct txd_sinusoid_args *a,
 void txd_bound_scores(double *allowed, const struct txd_scores_args *a, txd_roundoff u);
 void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
                        txd_roundoff u);
+void txd_bound_entropy(double *allowed, const struct txd_softmax_args *a,
+                       txd_roundoff u); /* of a->entropy (rows) */
 void txd_bound_mix(double *allowed, const struct txd_mix_args *a, txd_roundoff u);
 void txd_bound_loss(double *allowed, const struct txd_loss_args *a, txd_roundoff u);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of the CPU backend through CBLAS. Every product is a one-thread BLAS call
+ * Linear maps of the CPU backend through CBLAS. Every product is a one-thread BLAS call
  * inside our own loop over blocks whose geometry depends on shapes alone, so that the
- * number of threads cannot change a bit. Those of attention are called for tiles, from
- * within such a loop, and have none of their own.
+ * number of threads cannot change a bit.
  */
 #include <cblas.h>
 #include <math.h>
@@ -212,121 +211,4 @@ txd_status txd_cpu32_linear_back(txd_ctx *ctx, const struct txd_linear_back_args
         return TXD_OK;
     return txd_parallel(ctx, blocks_of(a->n, STRIPE), (double)a->rows * STRIPE,
                         linear_back_bias, &copy);
-}
-
-/* ---- attention ---- */
-
-static bool all_finite(const float *x, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return true;
-}
-
-/* A matrix that is multiplied, and the cells of it that count. */
-struct cells {
-    const float *value;
-    const uint8_t *used;
-    size_t rows, keys, stride;
-};
-
-static bool zero_unless_used(struct cells c)
-{
-    for (size_t r = 0; r < c.rows; r++)
-        for (size_t j = 0; j < c.keys; j++) {
-            size_t at = r * c.stride + j;
-
-            if (!c.used[at] && c.value[at] != 0)
-                return false;
-        }
-    return true;
-}
-
-txd_status txd_cpu32_scores(txd_ctx *ctx, const struct txd_scores_args *a)
-{
-    (void)ctx;
-    if (a->rows > 0 && a->keys > 0)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)a->rows, (int)a->keys,
-                    (int)a->width, (float)a->scale, a->q, (int)a->width, a->k,
-                    (int)a->width, 0.0f, a->out, (int)a->stride);
-    return TXD_OK;
-}
-
-/* True if multiplying the hidden cells too adds nothing but zeros. */
-static bool hidden_add_nothing(const struct txd_scores_back_args *a)
-{
-    struct cells cells = {a->d_out, a->visible, a->rows, a->keys, a->stride};
-
-    return a->visible == NULL ||
-           (all_finite(a->q, a->rows * a->width) &&
-            all_finite(a->k, a->keys * a->width) && zero_unless_used(cells));
-}
-
-txd_status txd_cpu32_scores_back(txd_ctx *ctx, const struct txd_scores_back_args *a)
-{
-    if (a->rows == 0 || a->keys == 0 || a->width == 0 || !hidden_add_nothing(a))
-        return txd_ref32_scores_back(ctx, a);
-    if (a->d_q != NULL)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)a->rows,
-                    (int)a->width, (int)a->keys, (float)a->scale, a->d_out,
-                    (int)a->stride, a->k, (int)a->width, a->add ? 1.0f : 0.0f, a->d_q,
-                    (int)a->width);
-    if (a->d_k != NULL)
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)a->keys,
-                    (int)a->width, (int)a->rows, (float)a->scale, a->d_out,
-                    (int)a->stride, a->q, (int)a->width, 1.0f, a->d_k, (int)a->width);
-    return TXD_OK;
-}
-
-/* True if multiplying the unused cells too adds nothing but zeros. */
-static bool unused_add_nothing(const struct txd_mix_args *a)
-{
-    struct cells cells = {a->weights, a->used, a->rows, a->keys, a->stride};
-
-    return all_finite(a->v, a->keys * a->width) && zero_unless_used(cells);
-}
-
-txd_status txd_cpu32_mix(txd_ctx *ctx, const struct txd_mix_args *a)
-{
-    if (a->rows == 0 || a->keys == 0 || a->width == 0 || !unused_add_nothing(a))
-        return txd_ref32_mix(ctx, a);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)a->rows, (int)a->width,
-                (int)a->keys, 1.0f, a->weights, (int)a->stride, a->v, (int)a->width,
-                0.0f, a->out, (int)a->width);
-    return TXD_OK;
-}
-
-/* Each cell is a product of its own: unused ones are computed, and then put to 0. */
-static void mix_back_weights(const struct txd_mix_back_args *a)
-{
-    float *d_weights = a->d_weights;
-
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)a->rows, (int)a->keys,
-                (int)a->width, 1.0f, a->d_out, (int)a->width, a->v, (int)a->width, 0.0f,
-                d_weights, (int)a->stride);
-    for (size_t r = 0; r < a->rows; r++)
-        for (size_t j = 0; j < a->keys; j++)
-            if (!a->used[r * a->stride + j])
-                d_weights[r * a->stride + j] = 0;
-}
-
-txd_status txd_cpu32_mix_back(txd_ctx *ctx, const struct txd_mix_back_args *a)
-{
-    struct txd_mix_back_args values = *a;
-    struct cells cells = {a->weights, a->used, a->rows, a->keys, a->stride};
-
-    if (a->rows == 0 || a->keys == 0 || a->width == 0)
-        return txd_ref32_mix_back(ctx, a);
-    if (a->d_weights != NULL)
-        mix_back_weights(a);
-    if (a->d_v == NULL)
-        return TXD_OK;
-    values.d_weights = NULL;
-    if (!all_finite(a->d_out, a->rows * a->width) || !zero_unless_used(cells))
-        return txd_ref32_mix_back(ctx, &values);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)a->keys, (int)a->width,
-                (int)a->rows, 1.0f, a->weights, (int)a->stride, a->d_out, (int)a->width,
-                1.0f, a->d_v, (int)a->width);
-    return TXD_OK;
 }

@@ -88,8 +88,9 @@ static txd_status stepwise_row(txd_ctx *ctx, const struct txd_softmax_args *a, s
                                rounder round)
 {
     const float *masked = (const float *)a->masked + r * a->stride;
-    float *out = (float *)a->out + r * a->stride;
-    float max = largest(masked, a->begin, a->end), sum = 0;
+    float *out = (float *)a->out + r * a->stride, sum = 0;
+    txd_span part = txd_span_of(a->spans, r, a->begin, a->end);
+    float max = largest(masked, part.begin, part.end);
     struct txd_softmax_args row = *a;
 
     if (max == -INFINITY) { /* no key: the layer's policy, which has no steps */
@@ -97,11 +98,15 @@ static txd_status stepwise_row(txd_ctx *ctx, const struct txd_softmax_args *a, s
         row.out = out;
         row.max += r;
         row.lse += r;
+        row.entropy = NULL;
+        row.spans = NULL;
+        row.begin = part.begin;
+        row.end = part.end;
         row.rows = 1;
         return wide.softmax(ctx, &row);
     }
     for (size_t j = 0; j < a->keys; j++)
-        out[j] = j >= a->begin && j < a->end ? masked[j] - max : -INFINITY;
+        out[j] = j >= part.begin && j < part.end ? masked[j] - max : -INFINITY;
     round(out, a->keys);
     for (size_t j = 0; j < a->keys; j++)
         out[j] = expf(out[j]);
@@ -151,14 +156,32 @@ ROUNDED(mix, mix, DENSE(a->out, (a->rows * a->width)))
 ROUNDED(loss, loss, DENSE(a->out, a->rows))
 ROUNDED(stats, stats, NOTHING)
 
+static double entropy_of(const float *weights, size_t keys)
+{
+    double entropy = 0;
+
+    for (size_t j = 0; j < keys; j++) {
+        double w = (double)weights[j];
+
+        entropy -= w > 0 ? w * log(w) : (isnan(w) ? w : 0);
+    }
+    return entropy;
+}
+
+/* The entropy is that of the weights as they are stored. */
 static txd_status softmax_rounded(txd_ctx *ctx, const struct txd_softmax_args *a,
                                   rounder round)
 {
+    struct txd_softmax_args once = *a;
+
+    once.entropy = NULL;
     if (!a->same)
-        TXD_TRY(wide.softmax(ctx, a));
+        TXD_TRY(wide.softmax(ctx, &once));
     for (size_t r = 0; a->same && r < a->rows; r++)
         TXD_TRY(stepwise_row(ctx, a, r, round));
     STRIDED(a->out);
+    for (size_t r = 0; a->entropy != NULL && r < a->rows; r++)
+        a->entropy[r] = entropy_of((const float *)a->out + r * a->stride, a->keys);
     return TXD_OK;
 }
 

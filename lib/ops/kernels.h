@@ -26,6 +26,12 @@ typedef struct txd_kernels {
     /* Whether no element is NaN or infinite; whether each is 0 or -0. */
     bool (*finite)(const float *x, size_t count);
     bool (*zero)(const float *x, size_t count);
+    /* Whether each element with keep == 0 is. */
+    bool (*zero_unless)(const float *x, const uint8_t *keep, size_t count);
+    /* out = value; out = keep != 0 ? x : filling. */
+    void (*fill)(float *out, size_t count, float value);
+    void (*mask)(float *out, const float *x, const uint8_t *keep, size_t count,
+                 float filling);
 } txd_kernels;
 
 /* The best set that this CPU runs. */

@@ -8,12 +8,14 @@
 
 #include "ops/kernels.h"
 #include "ops/kernels_exp_internal.h"
+#include "ops/kernels_mask_internal.h"
 #include "ops/kernels_scan_internal.h"
 
 /* The initialiser of a table. */
 #define TXD_KERNELS(set)                                                               \
     {                                                                                  \
         .name = set, .exp = exp_row, .finite = finite_row, .zero = zero_row,           \
+        .zero_unless = zero_unless_row, .fill = fill_row, .mask = mask_row,            \
     }
 
 #endif

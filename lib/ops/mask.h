@@ -54,6 +54,53 @@ static inline txd_hidden txd_mask_hides(const txd_mask_view *mask, size_t query,
     return TXD_SEEN;
 }
 
+/* Cells of a tile that count, where they are one run per row: keys [begin[r], end[r])
+ * of row r, of which column 0 is key `first`. What lies outside of the columns is cut
+ * off; a row without such cells has end <= begin. An alternative to a byte map, which
+ * may then be NULL. */
+typedef struct txd_spans {
+    const int32_t *begin, *end; /* (rows) */
+    int32_t first;
+} txd_spans;
+
+typedef struct txd_span {
+    size_t begin, end; /* columns; begin <= end */
+} txd_span;
+
+/* The columns in [begin, end) that count in a row; all of them if spans is NULL. */
+static inline txd_span txd_span_of(const txd_spans *spans, size_t row, size_t begin,
+                                   size_t end)
+{
+    txd_span span = {begin, end};
+    int64_t from, to;
+
+    if (spans != NULL) {
+        from = (int64_t)spans->begin[row] - spans->first;
+        to = (int64_t)spans->end[row] - spans->first;
+        span.begin = from > (int64_t)begin ? (size_t)from : begin;
+        span.end = to < (int64_t)end ? (size_t)(to < 0 ? 0 : to) : end;
+    }
+    if (span.begin >= span.end)
+        span.begin = span.end = begin;
+    return span;
+}
+
+/* Whether the cell of a row and column does. */
+static inline bool txd_span_has(const txd_spans *spans, size_t row, size_t column)
+{
+    int64_t key = (int64_t)column + spans->first;
+
+    return key >= spans->begin[row] && key < spans->end[row];
+}
+
+/* Why the cells outside of spans are hidden: those of keys below a row's begin, and the
+ * others; but as padding those of keys outside of [real_begin, real_end), counted as
+ * the spans are. */
+struct txd_hidden_sides {
+    txd_hidden before, after;
+    int32_t real_begin, real_end;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,6 +24,11 @@ typedef float real;
 #define REAL(function) function##f
 #endif
 
+/* Whether a cell of a tile counts: by the spans if there are any, else by the map. */
+#define CELL(a, map, r, j)                                                             \
+    ((a)->spans != NULL ? txd_span_has((a)->spans, r, j)                               \
+                        : (a)->map[(r) * (a)->stride + (j)] != 0)
+
 /* Lanes of one task where rows are summed lane by lane: no sum is divided, so that
  * threads cannot change a bit. */
 #define LANES 64

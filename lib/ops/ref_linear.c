@@ -156,7 +156,7 @@ txd_status REF(scores_back)(txd_ctx *ctx, const struct txd_scores_back_args *a)
         memset(a->d_q, 0, a->rows * a->width * sizeof(real));
     for (size_t r = 0; r < a->rows; r++)
         for (size_t j = 0; j < a->keys; j++)
-            if (a->visible == NULL || a->visible[r * a->stride + j])
+            if ((a->visible == NULL && a->spans == NULL) || CELL(a, visible, r, j))
                 scores_back_cell(a, r, j);
     return TXD_OK;
 }
@@ -173,7 +173,7 @@ txd_status REF(mix)(txd_ctx *ctx, const struct txd_mix_args *a)
         for (size_t f = 0; f < a->width; f++)
             row[f] = 0;
         for (size_t j = 0; j < a->keys; j++) {
-            if (!a->used[r * a->stride + j])
+            if (!CELL(a, used, r, j))
                 continue;
             for (size_t f = 0; f < a->width; f++)
                 row[f] += weights[r * a->stride + j] * v[j * a->width + f];
@@ -192,11 +192,11 @@ txd_status REF(mix_back)(txd_ctx *ctx, const struct txd_mix_back_args *a)
         for (size_t j = 0; j < a->keys; j++) {
             const real *d_row = d_out + r * a->width;
             size_t at = r * a->stride + j;
+            bool used = CELL(a, used, r, j);
 
             if (d_weights != NULL)
-                d_weights[at] =
-                    a->used[at] ? dot(d_row, v + j * a->width, a->width) : 0;
-            if (d_v == NULL || !a->used[at])
+                d_weights[at] = used ? dot(d_row, v + j * a->width, a->width) : 0;
+            if (d_v == NULL || !used)
                 continue;
             for (size_t f = 0; f < a->width; f++)
                 d_v[j * a->width + f] += weights[at] * d_row[f];

@@ -288,7 +288,8 @@ static void stats_pass(const struct txd_stats_args *a, bool second)
         for (size_t i = 0; i < a->width; i++) {
             size_t at = r * a->stride + i;
 
-            if (a->skip_cell != NULL && a->skip_cell[at])
+            if ((a->skip_cell != NULL && a->skip_cell[at]) ||
+                (a->spans != NULL && !txd_span_has(a->spans, r, i)))
                 continue;
             if (second)
                 count_deviation(a->part, (double)x[at]);

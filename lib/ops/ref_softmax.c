@@ -32,7 +32,7 @@ txd_status REF(mask)(txd_ctx *ctx, const struct txd_mask_args *a)
         for (size_t j = 0; j < a->keys; j++) {
             size_t i = r * a->stride + j;
 
-            out[i] = a->visible[i] ? scores[i] : (real)a->fill;
+            out[i] = CELL(a, visible, r, j) ? scores[i] : (real)a->fill;
         }
     return TXD_OK;
 }
@@ -47,7 +47,7 @@ txd_status REF(mask_back)(txd_ctx *ctx, const struct txd_mask_back_args *a)
         for (size_t j = 0; j < a->keys; j++) {
             size_t i = r * a->stride + j;
 
-            d_scores[i] = a->visible[i] ? d_out[i] : 0;
+            d_scores[i] = CELL(a, visible, r, j) ? d_out[i] : 0;
         }
     return TXD_OK;
 }
@@ -74,11 +74,26 @@ static void empty_row(real *out, const struct txd_softmax_args *a)
         out[j] = value;
 }
 
+static double entropy_term(double w)
+{
+    return w > 0 ? -w * log(w) : (isnan(w) ? w : 0);
+}
+
+static double entropy_of(const real *weights, size_t keys)
+{
+    double entropy = 0;
+
+    for (size_t j = 0; j < keys; j++)
+        entropy += entropy_term((double)weights[j]);
+    return entropy;
+}
+
 static void softmax_row(const struct txd_softmax_args *a, size_t r)
 {
     const real *masked = (const real *)a->masked + r * a->stride;
-    real *out = (real *)a->out + r * a->stride;
-    real max = largest(masked, a->begin, a->end), sum = 0;
+    real *out = (real *)a->out + r * a->stride, sum = 0;
+    txd_span part = txd_span_of(a->spans, r, a->begin, a->end);
+    real max = largest(masked, part.begin, part.end);
 
     if (max == (real)-INFINITY) {
         a->max[r] = a->lse[r] = -INFINITY;
@@ -86,7 +101,7 @@ static void softmax_row(const struct txd_softmax_args *a, size_t r)
         return;
     }
     for (size_t j = 0; j < a->keys; j++) {
-        bool inside = j >= a->begin && j < a->end;
+        bool inside = j >= part.begin && j < part.end;
 
         out[j] = inside ? REAL(exp)(masked[j] - max) : 0;
         sum += out[j];
@@ -100,8 +115,11 @@ static void softmax_row(const struct txd_softmax_args *a, size_t r)
 txd_status REF(softmax)(txd_ctx *ctx, const struct txd_softmax_args *a)
 {
     (void)ctx;
-    for (size_t r = 0; r < a->rows; r++)
+    for (size_t r = 0; r < a->rows; r++) {
         softmax_row(a, r);
+        if (a->entropy != NULL)
+            a->entropy[r] = entropy_of((const real *)a->out + r * a->stride, a->keys);
+    }
     return TXD_OK;
 }
 
@@ -110,12 +128,13 @@ static void softmax_back_row(const struct txd_softmax_back_args *a, size_t r)
     const real *weights = (const real *)a->weights + r * a->stride;
     const real *d_out = (const real *)a->d_out + r * a->stride;
     real *d_masked = (real *)a->d_masked + r * a->stride, mean = 0;
+    txd_span part = txd_span_of(a->spans, r, a->begin, a->end);
     bool empty = isinf(a->max[r]) && a->max[r] < 0;
 
-    for (size_t j = a->begin; j < a->end && !empty; j++)
+    for (size_t j = part.begin; j < part.end && !empty; j++)
         mean += d_out[j] * weights[j];
     for (size_t j = 0; j < a->keys; j++) {
-        bool inside = j >= a->begin && j < a->end && !empty;
+        bool inside = j >= part.begin && j < part.end && !empty;
 
         d_masked[j] = inside ? weights[j] * (d_out[j] - mean) : 0;
     }
@@ -154,7 +173,7 @@ static void add_hidden(double *row, double size, size_t place, uint8_t reason)
 static void add_weight(double *row, double w, size_t place, size_t query)
 {
     row[TXD_ROW_SUM] += w;
-    row[TXD_ROW_ENTROPY] -= w > 0 ? w * log(w) : (isnan(w) ? w : 0);
+    row[TXD_ROW_ENTROPY] += entropy_term(w);
     row[TXD_ROW_NONFINITE] += isfinite(w) ? 0 : 1;
     row[TXD_ROW_DISTANCE] += w * ((double)query - (double)place);
     raise(&row[TXD_ROW_PEAK], &row[TXD_ROW_PEAK_KEY], w, place);
@@ -162,10 +181,24 @@ static void add_weight(double *row, double w, size_t place, size_t query)
         row[TXD_ROW_SELF] = w;
 }
 
+/* Why a cell is hidden, by the spans if there are any, else by the map. */
+static uint8_t reason_of(const struct txd_rows_args *a, size_t r, size_t j)
+{
+    int64_t key;
+
+    if (a->spans == NULL)
+        return a->hidden[r * a->stride + j];
+    if (txd_span_has(a->spans, r, j))
+        return TXD_SEEN;
+    key = (int64_t)j + a->spans->first;
+    if (key < a->sides.real_begin || key >= a->sides.real_end)
+        return TXD_HIDDEN_PADDING;
+    return (uint8_t)(key < a->spans->begin[r] ? a->sides.before : a->sides.after);
+}
+
 static void statistics_row(double *row, const struct txd_rows_args *a, size_t r)
 {
     const real *weights = (const real *)a->weights + r * a->stride;
-    const uint8_t *hidden = a->hidden + r * a->stride;
     size_t query = (size_t)a->at.first_query + r;
 
     for (int c = 0; c < TXD_ROW_COUNT; c++)
@@ -174,10 +207,11 @@ static void statistics_row(double *row, const struct txd_rows_args *a, size_t r)
     for (size_t j = 0; j < a->keys; j++) {
         double w = (double)weights[j];
         size_t place = a->key_begin + j;
+        uint8_t reason = reason_of(a, r, j);
 
         add_weight(row, w, place, query);
-        if (hidden[j] != TXD_SEEN)
-            add_hidden(row, fabs(w), place, hidden[j]);
+        if (reason != TXD_SEEN)
+            add_hidden(row, fabs(w), place, reason);
         if ((int64_t)place == a->first_seen[r])
             row[TXD_ROW_FIRST] = w;
     }
@@ -185,6 +219,8 @@ static void statistics_row(double *row, const struct txd_rows_args *a, size_t r)
         row[TXD_ROW_PEAK] = 0;
     row[TXD_ROW_MAX] = a->max[r];
     row[TXD_ROW_LSE] = a->lse[r];
+    if (a->entropy != NULL)
+        row[TXD_ROW_ENTROPY] = a->entropy[r];
     row[TXD_ROW_SEEN] = a->seen[r];
     for (int c = 0; c < TXD_ROW_COUNT; c++)
         row[c] = (double)(real)row[c];

@@ -21,11 +21,24 @@ static void run_scans(const txd_kernels *k, const struct kernel_row *row)
 {
     row->numbers[0] = k->finite(row->x, row->count);
     row->numbers[1] = k->zero(row->x, row->count);
+    row->numbers[2] = k->zero_unless(row->x, row->bytes, row->count);
+}
+
+static void run_fill(const txd_kernels *k, const struct kernel_row *row)
+{
+    k->fill(row->out, row->count, -0.0f);
+}
+
+static void run_mask(const txd_kernels *k, const struct kernel_row *row)
+{
+    k->mask(row->out, row->x, row->bytes, row->count, -INFINITY);
 }
 
 static const struct kernel_case cases[] = {
     {"exp", run_exp, true},
     {"scans", run_scans, false},
+    {"fill", run_fill, false},
+    {"mask", run_mask, true},
 };
 
 START_TEST(every_set_gives_the_bits_of_the_portable_one)
@@ -132,8 +145,54 @@ START_TEST(a_scan_finds_one_element_among_many_wherever_it_is)
 }
 END_TEST
 
+START_TEST(a_scan_of_what_is_left_finds_one_element_among_many_unless_it_is_kept)
+{
+    enum { LENGTH = 1100 };
+    static float x[LENGTH];
+    static uint8_t keep[LENGTH];
+
+    for (size_t s = 0; txd_kernels_at(s) != NULL; s++) {
+        const txd_kernels *k = txd_kernels_at(s);
+
+        memset(x, 0, sizeof x);
+        for (size_t i = 0; i < LENGTH; i++) {
+            x[i] = i % 2 == 0 ? NAN : 0x1p-149f;
+            keep[i] = 0;
+            ck_assert(!k->zero_unless(x, keep, LENGTH));
+            keep[i] = (uint8_t)(1 + i % 255);
+            ck_assert(k->zero_unless(x, keep, LENGTH));
+            x[i] = -0.0f;
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_mask_keeps_what_counts_and_fills_the_rest)
+{
+    enum { LENGTH = 53 };
+    float x[LENGTH], out[LENGTH];
+    uint8_t keep[LENGTH];
+
+    for (size_t i = 0; i < LENGTH; i++) {
+        x[i] = (float)i;
+        keep[i] = i % 3 == 0 ? (uint8_t)(i + 1) : 0;
+    }
+    for (size_t s = 0; txd_kernels_at(s) != NULL; s++) {
+        txd_kernels_at(s)->mask(out, x, keep, LENGTH, -5);
+        for (size_t i = 0; i < LENGTH; i++)
+            ck_assert(out[i] == (i % 3 == 0 ? (float)i : -5));
+        txd_kernels_at(s)->fill(out, LENGTH - 1, 7);
+        for (size_t i = 0; i < LENGTH - 1; i++)
+            ck_assert(out[i] == 7);
+        ck_assert(out[LENGTH - 1] != 7);
+    }
+}
+END_TEST
+
 TEST_MAIN(every_set_gives_the_bits_of_the_portable_one,
           the_portable_set_comes_first_and_the_one_in_use_last,
           exp_is_within_one_unit_of_the_last_place_subnormal_results_included,
           exp_of_0_is_1_and_of_minus_infinity_0,
-          a_scan_finds_one_element_among_many_wherever_it_is)
+          a_scan_finds_one_element_among_many_wherever_it_is,
+          a_scan_of_what_is_left_finds_one_element_among_many_unless_it_is_kept,
+          a_mask_keeps_what_counts_and_fills_the_rest)

@@ -78,6 +78,11 @@ void trial_compare(struct trial *t, const char *what, void *out, const double *e
 
 /* Some bytes 0, about twice as many 1. */
 uint8_t *trial_cells(struct trial *t, size_t count);
+/* Spans of TRIAL_SPANS rows; whether a cell counts by them, all cells as a byte map. */
+#define TRIAL_SPANS 4
+const txd_spans *trial_spans(struct trial *t, size_t keys);
+bool trial_counts(size_t row, size_t column, size_t keys);
+uint8_t *trial_spans_map(struct trial *t, size_t keys, size_t stride);
 /* Scores (rows, keys) of which some are -inf; all of the last row with FILL_MASKED_ROW.
  */
 double *trial_masked_scores(struct trial *t, size_t rows, size_t keys);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Trials of masks, scores, softmax and its rows, weighted sums, losses, statistics.
+ * Trials of masks, scores, softmax, weighted sums, losses.
  */
 #include <math.h>
 #include <string.h>
@@ -71,26 +71,44 @@ void trial_scores(struct trial *t)
     trial_compare(t, "scores", a.out, exact, allowed, rows * keys);
 }
 
-void trial_mask(struct trial *t)
+static void mask(struct trial *t, double fill, bool by_spans)
 {
-    size_t rows = 4, keys = trial_sizes[t->size], count = rows * keys;
+    size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], count = rows * keys;
     double *x = trial_doubles(t, "x", count),
            *exact = trial_keep(t, count * sizeof *exact);
-    struct txd_mask_args a = {
-        .rows = rows, .keys = keys, .stride = keys, .visible = trial_cells(t, count)};
+    uint8_t *map = by_spans ? trial_spans_map(t, keys, keys) : trial_cells(t, count);
+    struct txd_mask_args a = {.out = exact,
+                              .scores = x,
+                              .visible = map,
+                              .rows = rows,
+                              .keys = keys,
+                              .stride = keys,
+                              .fill = fill};
 
-    for (int finite = 0; finite < 2; finite++) {
-        a.fill = finite ? -1234.5678 : -INFINITY;
-        a.scores = x;
-        a.out = exact;
-        (void)txd_ref64_mask(&t->ctx, &a);
-        for (size_t i = 0; i < count; i++)
-            if (!a.visible[i] && t->backend->format != TXD_F64)
-                exact[i] = trial_rounded(t, a.fill);
-        a.scores = trial_narrowed(t, x, count);
-        a.out = trial_real_output(t, count);
-        (void)t->ops->mask(&t->ctx, &a);
-        trial_compare(t, "mask", a.out, exact, NULL, count);
+    (void)txd_ref64_mask(&t->ctx, &a);
+    for (size_t i = 0; i < count; i++)
+        if (!map[i] && t->backend->format != TXD_F64)
+            exact[i] = trial_rounded(t, fill);
+    if (by_spans) {
+        a.visible = NULL;
+        a.spans = trial_spans(t, keys);
+    }
+    a.scores = trial_narrowed(t, x, count);
+    a.out = trial_real_output(t, count);
+    (void)t->ops->mask(&t->ctx, &a);
+    trial_compare(t, "mask", a.out, exact, NULL, count);
+    a.out = trial_real_output(t, count);
+    memcpy(a.out, a.scores, count * txd_dtype_bytes(t->backend->dtype));
+    a.scores = a.out;
+    (void)t->ops->mask(&t->ctx, &a);
+    trial_compare(t, "mask in place", a.out, exact, NULL, count);
+}
+
+void trial_mask(struct trial *t)
+{
+    for (int by_spans = 0; by_spans < 2; by_spans++) {
+        mask(t, -INFINITY, by_spans);
+        mask(t, -1234.5678, by_spans);
     }
 }
 
@@ -108,83 +126,62 @@ double *trial_masked_scores(struct trial *t, size_t rows, size_t keys)
     return x;
 }
 
+/* One of six policies: what becomes of an empty row, and which precision. With spans
+ * the cells outside of them hold scores that must not matter. */
+static void softmax(struct trial *t, int policy, bool by_spans)
+{
+    size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], count = rows * keys;
+    double *x = trial_masked_scores(t, rows, keys);
+    double *inside = trial_keep(t, count * sizeof *inside);
+    double *exact = trial_keep(t, count * sizeof *exact), *entropy, *got;
+    double *allowed = trial_keep(t, count * sizeof *allowed), room[TRIAL_SPANS];
+    struct txd_softmax_args a = {.out = exact,
+                                 .masked = inside,
+                                 .rows = rows,
+                                 .keys = keys,
+                                 .stride = keys,
+                                 .end = keys,
+                                 .masked_row = policy % 3,
+                                 .same = policy >= 3,
+                                 .max = trial_keep(t, rows * sizeof(double)),
+                                 .lse = trial_keep(t, rows * sizeof(double))};
+
+    for (size_t i = 0; i < count; i++)
+        inside[i] =
+            by_spans && !trial_counts(i / keys, i % keys, keys) ? -INFINITY : x[i];
+    a.entropy = entropy = trial_keep(t, rows * sizeof *entropy);
+    (void)txd_ref64_softmax(&t->ctx, &a);
+    txd_bound_softmax(allowed, &a, txd_roundoff_of(t->backend));
+    txd_bound_entropy(room, &a, txd_roundoff_of(t->backend));
+    a.spans = by_spans ? trial_spans(t, keys) : NULL;
+    a.masked = trial_narrowed(t, x, count);
+    a.out = trial_real_output(t, count);
+    a.entropy = got = trial_output(t, rows, sizeof *got);
+    (void)t->ops->softmax(&t->ctx, &a);
+    trial_compare(t, "softmax", a.out, exact, allowed, count);
+    trial_guards(t, "entropy", got, rows * sizeof *got);
+    for (size_t r = 0; r < rows; r++)
+        if (!trial_agrees(got[r], entropy[r], room[r]))
+            trial_fail(t, "entropy", r, got[r], entropy[r], room[r]);
+}
+
 void trial_softmax(struct trial *t)
 {
-    size_t rows = 4, keys = trial_sizes[t->size], count = rows * keys;
-
     for (int policy = 0; policy < 6; policy++) {
-        double *x = trial_masked_scores(t, rows, keys);
-        double *exact = trial_keep(t, count * sizeof *exact);
-        double *allowed = trial_keep(t, count * sizeof *allowed);
-        struct txd_softmax_args a = {.out = exact,
-                                     .masked = x,
-                                     .rows = rows,
-                                     .keys = keys,
-                                     .stride = keys,
-                                     .end = keys,
-                                     .masked_row = policy % 3,
-                                     .same = policy >= 3,
-                                     .max = trial_keep(t, rows * sizeof(double)),
-                                     .lse = trial_keep(t, rows * sizeof(double))};
-
-        (void)txd_ref64_softmax(&t->ctx, &a);
-        txd_bound_softmax(allowed, &a, txd_roundoff_of(t->backend));
-        a.masked = trial_narrowed(t, x, count);
-        a.out = trial_real_output(t, count);
-        (void)t->ops->softmax(&t->ctx, &a);
-        trial_compare(t, "softmax", a.out, exact, allowed, count);
+        softmax(t, policy, false);
+        softmax(t, policy, true);
     }
 }
 
-void trial_rows(struct trial *t)
+static void mix(struct trial *t, bool by_spans)
 {
-    size_t rows = 3, keys = trial_sizes[t->size], wide = TXD_ROW_COUNT;
-    double *w = trial_doubles(t, "weights", rows * keys),
-           *max = trial_doubles(t, "max", rows);
-    uint8_t *hidden = trial_keep(t, rows * keys);
-    double *got = trial_output(t, rows * wide, sizeof(double));
-    double *exact = trial_keep(t, rows * wide * sizeof *exact);
-    txd_roundoff u = txd_roundoff_of(t->backend);
-    struct txd_rows_args a = {.at = {.first_query = 1},
-                              .rows = exact,
-                              .weights = w,
-                              .max = max,
-                              .lse = max,
-                              .hidden = hidden,
-                              .seen = trial_integers(t, rows, 9),
-                              .first_seen = trial_integers(t, rows, 3),
-                              .row_count = rows,
-                              .keys = keys,
-                              .stride = keys,
-                              .key_begin = 1};
-
-    for (size_t i = 0; i < rows * keys; i++) {
-        hidden[i] = (uint8_t)(i % 5);
-        w[i] = fabs(w[i]);
-    }
-    (void)txd_ref64_rows(&t->ctx, &a);
-    a.weights = trial_narrowed(t, w, rows * keys);
-    a.rows = got;
-    (void)t->ops->rows(&t->ctx, &a);
-    trial_guards(t, "rows", got, rows * wide * sizeof(double));
-    for (size_t i = 0; i < rows * wide; i++) {
-        double room = 2 * u.accumulate * fabs(exact[i]) + u.lost;
-
-        t->compared++;
-        if (!trial_agrees(got[i], exact[i], room))
-            trial_fail(t, txd_row_get((txd_row)(i % wide))->name, i, got[i], exact[i],
-                       room);
-    }
-}
-
-void trial_mix(struct trial *t)
-{
-    size_t rows = 4, keys = trial_sizes[t->size], width = 5;
+    size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], width = 5;
     double *w = trial_doubles(t, "w", rows * keys),
            *v = trial_doubles(t, "v", keys * width);
     double *exact = trial_keep(t, rows * width * sizeof *exact);
     double *allowed = trial_keep(t, rows * width * sizeof *allowed);
-    uint8_t *used = trial_cells(t, rows * keys);
+    uint8_t *used =
+        by_spans ? trial_spans_map(t, keys, keys) : trial_cells(t, rows * keys);
     struct txd_mix_args a = {.out = exact,
                              .weights = w,
                              .v = v,
@@ -196,18 +193,28 @@ void trial_mix(struct trial *t)
 
     /* Hidden weights are zero, and one hidden key has a NaN value, as behind a mask. */
     for (size_t i = 0; i < rows * keys; i++) {
-        used[i] = used[i] && i % keys != 2;
+        used[i] = used[i] && (by_spans || i % keys != 2);
         w[i] = used[i] ? w[i] : 0;
     }
     for (size_t f = 0; f < width && keys > 2; f++)
         v[2 * width + f] = t->fill == FILL_NORMAL ? (double)NAN : v[2 * width + f];
     (void)txd_ref64_mix(&t->ctx, &a);
     txd_bound_mix(allowed, &a, txd_roundoff_of(t->backend));
+    if (by_spans) {
+        a.used = NULL;
+        a.spans = trial_spans(t, keys);
+    }
     a.weights = trial_narrowed(t, w, rows * keys);
     a.v = trial_narrowed(t, v, keys * width);
     a.out = trial_real_output(t, rows * width);
     (void)t->ops->mix(&t->ctx, &a);
     trial_compare(t, "mix", a.out, exact, allowed, rows * width);
+}
+
+void trial_mix(struct trial *t)
+{
+    mix(t, false);
+    mix(t, true);
 }
 
 void trial_loss(struct trial *t)
@@ -225,35 +232,4 @@ void trial_loss(struct trial *t)
     a.out = trial_real_output(t, rows);
     (void)t->ops->loss(&t->ctx, &a);
     trial_compare(t, "loss", a.out, exact, allowed, rows);
-}
-
-void trial_stats(struct trial *t)
-{
-    size_t rows = 3, width = trial_sizes[t->size], count = rows * width;
-    double *x = trial_doubles(t, "x", count), exact[TXD_STAT_COUNT_OF],
-           got[TXD_STAT_COUNT_OF];
-    struct txd_stats_part part;
-    struct txd_stats_args a = {.part = &part,
-                               .x = x,
-                               .rows = rows,
-                               .width = width,
-                               .stride = width,
-                               .flat_stride = width,
-                               .skip_cell = trial_cells(t, count)};
-
-    if (count > 4 && t->fill == FILL_NORMAL)
-        x[4] = INFINITY;
-    (void)txd_ref64_stats(&t->ctx, &a);
-    txd_stats_final(exact, &part);
-    a.x = trial_narrowed(t, x, count);
-    memset(&part, 0xff, sizeof part);
-    (void)t->ops->stats(&t->ctx, &a);
-    txd_stats_final(got, &part);
-    for (int i = 0; i < TXD_STAT_COUNT_OF; i++) {
-        double room = 1e-9 * fabs(exact[i]);
-
-        t->compared++;
-        if (!trial_agrees(got[i], exact[i], room))
-            trial_fail(t, txd_stat_get((txd_stat)i)->name, 0, got[i], exact[i], room);
-    }
 }

@@ -14,13 +14,19 @@
 /* Whether hidden cells and what meets them are clean, or there is no mask at all. */
 enum hidden { NO_MASK, HIDDEN_ZERO, HIDDEN_NUMBERS };
 
-static void scores_back(struct trial *t, enum hidden hidden, bool add)
+static uint8_t *cells_of(struct trial *t, size_t keys, size_t stride, bool by_spans)
+{
+    return by_spans ? trial_spans_map(t, keys, stride)
+                    : trial_cells(t, TRIAL_SPANS * stride);
+}
+
+static void scores_back(struct trial *t, enum hidden hidden, bool add, bool by_spans)
 {
     size_t rows = 4, keys = trial_sizes[t->size], width = 9, stride = keys + GAP;
     double *d_out = trial_doubles(t, "d_out", rows * stride);
     double *q = trial_doubles(t, "q", rows * width),
            *k = trial_doubles(t, "k", keys * width);
-    uint8_t *visible = trial_cells(t, rows * stride);
+    uint8_t *visible = cells_of(t, keys, stride, by_spans);
     struct txd_scores_back_args a = {.d_out = d_out,
                                      .q = q,
                                      .k = k,
@@ -40,6 +46,10 @@ static void scores_back(struct trial *t, enum hidden hidden, bool add)
     trial_results_begin(t, r, 2);
     (void)txd_ref64_scores_back(&t->ctx, &a);
     txd_bound_scores_back(r[0].allowed, r[1].allowed, &a, txd_roundoff_of(t->backend));
+    if (by_spans) {
+        a.visible = NULL;
+        a.spans = trial_spans(t, keys);
+    }
     a.d_out = trial_narrowed(t, d_out, rows * stride);
     a.q = trial_narrowed(t, q, rows * width);
     a.k = trial_narrowed(t, k, keys * width);
@@ -48,22 +58,24 @@ static void scores_back(struct trial *t, enum hidden hidden, bool add)
 
 void trial_scores_back(struct trial *t)
 {
-    scores_back(t, NO_MASK, false);
-    scores_back(t, NO_MASK, true);
-    scores_back(t, HIDDEN_ZERO, false);
-    scores_back(t, HIDDEN_ZERO, true);
-    scores_back(t, HIDDEN_NUMBERS, false);
+    scores_back(t, NO_MASK, false, false);
+    scores_back(t, NO_MASK, true, false);
+    for (int by_spans = 0; by_spans < 2; by_spans++) {
+        scores_back(t, HIDDEN_ZERO, false, by_spans);
+        scores_back(t, HIDDEN_ZERO, true, by_spans);
+        scores_back(t, HIDDEN_NUMBERS, false, by_spans);
+    }
 }
 
-void trial_mask_back(struct trial *t)
+static void mask_back(struct trial *t, bool by_spans)
 {
-    size_t rows = 4, keys = trial_sizes[t->size], stride = keys + GAP;
+    size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], stride = keys + GAP;
     double *d_out = trial_doubles(t, "d_out", rows * stride);
     struct txd_mask_back_args a = {.d_out = d_out,
                                    .rows = rows,
                                    .keys = keys,
                                    .stride = stride,
-                                   .visible = trial_cells(t, rows * stride)};
+                                   .visible = cells_of(t, keys, stride, by_spans)};
     struct trial_result r = {.name = "d_scores",
                              .slot = &a.d_scores,
                              .count = rows * stride,
@@ -73,8 +85,18 @@ void trial_mask_back(struct trial *t)
     trial_results_begin(t, &r, 1);
     r.allowed = NULL;
     (void)txd_ref64_mask_back(&t->ctx, &a);
+    if (by_spans) {
+        a.visible = NULL;
+        a.spans = trial_spans(t, keys);
+    }
     a.d_out = trial_narrowed(t, d_out, rows * stride);
     trial_results_check(t, TXD_OP_mask_back, &a, &r, 1);
+}
+
+void trial_mask_back(struct trial *t)
+{
+    mask_back(t, false);
+    mask_back(t, true);
 }
 
 /* Weights as softmax makes them, as float32 numbers, and the largest values. */
@@ -90,6 +112,7 @@ static double *weights_of(struct trial *t, const struct txd_softmax_back_args *a
                                        .stride = a->stride,
                                        .begin = a->begin,
                                        .end = a->end,
+                                       .spans = a->spans,
                                        .max = max,
                                        .lse = trial_keep(t, a->rows * sizeof(double)),
                                        .masked_row = 2};
@@ -100,12 +123,35 @@ static double *weights_of(struct trial *t, const struct txd_softmax_back_args *a
     return weights;
 }
 
-void trial_softmax_back(struct trial *t)
+/* With spans: that of ref64 over the rows one by one, each from begin to end. */
+static void exact_softmax_back(struct trial *t, struct txd_softmax_back_args a)
 {
-    size_t rows = 4, keys = trial_sizes[t->size], stride = keys + GAP;
+    for (size_t r = 0; r < TRIAL_SPANS; r++) {
+        struct txd_softmax_back_args row = a;
+
+        row.rows = 1;
+        row.spans = NULL;
+        row.d_masked = (double *)a.d_masked + r * a.stride;
+        row.d_out = (const double *)a.d_out + r * a.stride;
+        row.weights = (const double *)a.weights + r * a.stride;
+        row.max = a.max + r;
+        row.begin = row.end = a.begin;
+        for (size_t j = a.begin; j < a.end; j++)
+            if (a.spans == NULL || trial_counts(r, j, a.keys)) {
+                row.begin = row.end == a.begin ? j : row.begin;
+                row.end = j + 1;
+            }
+        (void)txd_ref64_softmax_back(&t->ctx, &row);
+    }
+}
+
+static void softmax_back(struct trial *t, bool by_spans)
+{
+    size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], stride = keys + GAP;
     double *d_out = trial_doubles(t, "d_out", rows * stride), max[4], *weights;
     struct txd_softmax_back_args a = {.d_out = d_out,
                                       .max = max,
+                                      .spans = by_spans ? trial_spans(t, keys) : NULL,
                                       .rows = rows,
                                       .keys = keys,
                                       .stride = stride,
@@ -119,20 +165,26 @@ void trial_softmax_back(struct trial *t)
 
     a.weights = weights = weights_of(t, &a, max);
     trial_results_begin(t, &r, 1);
-    (void)txd_ref64_softmax_back(&t->ctx, &a);
+    exact_softmax_back(t, a);
     txd_bound_softmax_back(r.allowed, &a, txd_roundoff_of(t->backend));
     a.d_out = trial_narrowed(t, d_out, rows * stride);
     a.weights = trial_narrowed(t, weights, rows * stride);
     trial_results_check(t, TXD_OP_softmax_back, &a, &r, 1);
 }
 
-static void mix_back(struct trial *t, enum hidden hidden)
+void trial_softmax_back(struct trial *t)
+{
+    softmax_back(t, false);
+    softmax_back(t, true);
+}
+
+static void mix_back(struct trial *t, enum hidden hidden, bool by_spans)
 {
     size_t rows = 4, keys = trial_sizes[t->size], width = 5, stride = keys + GAP;
     double *d_out = trial_doubles(t, "d_out", rows * width);
     double *w = trial_doubles(t, "w", rows * stride),
            *v = trial_doubles(t, "v", keys * width);
-    uint8_t *used = trial_cells(t, rows * stride);
+    uint8_t *used = cells_of(t, keys, stride, by_spans);
     struct txd_mix_back_args a = {.d_out = d_out,
                                   .weights = w,
                                   .v = v,
@@ -151,7 +203,7 @@ static void mix_back(struct trial *t, enum hidden hidden)
 
     /* One key is used by nobody, and has NaN values. */
     for (size_t i = 0; i < rows * stride; i++) {
-        used[i] = hidden == NO_MASK || (used[i] && i % stride != 2);
+        used[i] = hidden == NO_MASK || (used[i] && (by_spans || i % stride != 2));
         w[i] = used[i] || hidden == HIDDEN_NUMBERS ? w[i] : 0;
     }
     for (size_t f = 0; f < width && keys > 2 && hidden == HIDDEN_ZERO; f++)
@@ -159,6 +211,10 @@ static void mix_back(struct trial *t, enum hidden hidden)
     trial_results_begin(t, r, 2);
     (void)txd_ref64_mix_back(&t->ctx, &a);
     txd_bound_mix_back(r[0].allowed, r[1].allowed, &a, txd_roundoff_of(t->backend));
+    if (by_spans) {
+        a.used = NULL;
+        a.spans = trial_spans(t, keys);
+    }
     a.d_out = trial_narrowed(t, d_out, rows * width);
     a.weights = trial_narrowed(t, w, rows * stride);
     a.v = trial_narrowed(t, v, keys * width);
@@ -167,9 +223,11 @@ static void mix_back(struct trial *t, enum hidden hidden)
 
 void trial_mix_back(struct trial *t)
 {
-    mix_back(t, NO_MASK);
-    mix_back(t, HIDDEN_ZERO);
-    mix_back(t, HIDDEN_NUMBERS);
+    mix_back(t, NO_MASK, false);
+    for (int by_spans = 0; by_spans < 2; by_spans++) {
+        mix_back(t, HIDDEN_ZERO, by_spans);
+        mix_back(t, HIDDEN_NUMBERS, by_spans);
+    }
 }
 
 void trial_loss_back(struct trial *t)
