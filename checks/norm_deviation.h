@@ -23,7 +23,7 @@ typedef struct txd_deviation_limits {
     bool is_drawn; /* alarms are for weights before training */
 } txd_deviation_limits;
 
-/* Takes the statistics of a step; NULL is allowed. */
+/* Takes the statistics of a step; NULL is allowed. `centred`: of a layernorm. */
 void txd_deviation_keep(txd_deviation *d, const double *stats, bool centred);
 
 bool txd_deviation_is_outside(const txd_deviation *d,

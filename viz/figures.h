@@ -36,8 +36,7 @@ void txd_blank_pooled(txd_blank *out, unsigned char *hidden, const txd_pooling *
 
 /* Marks, on a pooled map of one layer and head, the cells in which hidden keys get
  * weight, as the row statistics say where: a pooled cell may hold both seen and hidden
- * pairs. *known tells
- * whether they are recorded; else the map's own marks stay. */
+ * pairs. *known tells whether they are recorded; else the map's own marks stay. */
 txd_status txd_mark_rows(txd_map *map, const txd_claim *claim, const txd_slice *slice,
                          const txd_pooling *pooling, bool *known);
 
