@@ -200,24 +200,6 @@ static void clear_memory(txd_run *run)
                count * txd_dtype_bytes(run->pass.dtype));
 }
 
-/* What is never whole cannot be edited as a whole. */
-static txd_status refuse_edits(const txd_run *run)
-{
-    const struct txd_watch *watch = &run->watch[TXD_SITE_GRADIENT];
-
-    for (size_t s = 0; s < watch->count; s++) {
-        txd_place place = txd_point_get(watch->sites[s].point)->place;
-        bool tiled = place == TXD_PLACE_TILE || place == TXD_PLACE_ROWS;
-
-        if (tiled && (watch->wishes[s].all & TXD_ASK_EDIT))
-            return txd_fail(TXD_ERR_INAPPLICABLE,
-                            "%s is never whole and cannot be edited: replace the "
-                            "operation that makes it",
-                            watch->sites[s].name);
-    }
-    return TXD_OK;
-}
-
 txd_status txd_stream_backward(txd_run *run)
 {
     TXD_TRY(final_norm_back(run));
@@ -227,7 +209,6 @@ txd_status txd_stream_backward(txd_run *run)
 
 txd_status txd_decoder_backward(txd_run *run)
 {
-    TXD_TRY(refuse_edits(run));
     memset(run->gradient, 0, sizeof run->gradient);
     txd_gradients_clear(run);
     clear_memory(run);

@@ -275,7 +275,7 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
         run->parameters_offered = true;
         TXD_TRY(txd_taps_parameters(run));
     }
-    txd_taps_ask(run, step);
+    TXD_TRY(txd_taps_ask(run, step));
     TXD_TRY(txd_run_form(run));
     TXD_TRY(txd_decoder_forward(run));
     if (run->options.backward && !run->model->config->is_encoder)
@@ -292,8 +292,9 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
     txd_status status;
 
     TXD_TRY(txd_run_create(&run, model, options));
-    txd_taps_ask(run, 0);
-    status = txd_run_measure(&bytes, run, extent);
+    status = txd_taps_ask(run, 0);
+    if (status == TXD_OK)
+        status = txd_run_measure(&bytes, run, extent);
     if (status == TXD_OK)
         status = txd_run_form_measure(&formed, run, extent);
     if (status == TXD_OK)

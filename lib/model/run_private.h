@@ -147,8 +147,9 @@ int txd_run_stop(const txd_run *run, txd_point point, int layer);
 unsigned txd_run_wants(const txd_run *run, txd_point point, int layer);
 unsigned txd_run_wants_gradient(const txd_run *run, txd_point point, int layer);
 
-/* Asks all taps about all sites for this step. */
-void txd_taps_ask(txd_run *run, int step);
+/* Asks all taps about all sites for this step; ERR_INAPPLICABLE if one would edit what
+ * cannot be edited. */
+txd_status txd_taps_ask(txd_run *run, int step);
 /* Edits, and reads, of one block by the taps that want them at a site. */
 txd_status txd_taps_edit_block(txd_run *run, const struct txd_wish *wish,
                                txd_block *block);

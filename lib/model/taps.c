@@ -116,11 +116,34 @@ static void ask_about(txd_run *run, struct txd_watch *watch, int step)
     }
 }
 
-void txd_taps_ask(txd_run *run, int step)
+/* Scores, masked scores and weights become whole for whoever edits them; their
+ * gradients and the logits do not. */
+static bool can_be_whole(const txd_site *site)
+{
+    txd_place place = txd_point_get(site->point)->place;
+
+    return place != TXD_PLACE_ROWS &&
+           (place != TXD_PLACE_TILE || site->kind == TXD_SITE_VALUE);
+}
+
+static txd_status refuse_edits(const struct txd_watch *watch)
+{
+    for (size_t s = 0; s < watch->count; s++)
+        if ((watch->wishes[s].all & TXD_ASK_EDIT) && !can_be_whole(&watch->sites[s]))
+            return txd_fail(TXD_ERR_INAPPLICABLE,
+                            "%s is never whole and cannot be edited: replace the "
+                            "operation that makes it",
+                            watch->sites[s].name);
+    return TXD_OK;
+}
+
+txd_status txd_taps_ask(txd_run *run, int step)
 {
     ask_about(run, &run->watch[TXD_SITE_VALUE], step);
     ask_about(run, &run->watch[TXD_SITE_GRADIENT], step);
     ask_about(run, &run->watch[TXD_SITE_PARAMETER_GRADIENT], step);
+    TXD_TRY(refuse_edits(&run->watch[TXD_SITE_VALUE]));
+    return refuse_edits(&run->watch[TXD_SITE_GRADIENT]);
 }
 
 static txd_tensor whole_tensor(const txd_run *run, txd_point point, void *data)

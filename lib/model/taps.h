@@ -28,7 +28,8 @@ enum {
     TXD_ASK_VALUE = 1,   /* the value itself (block->value.data) */
     TXD_ASK_ROWS = 2,    /* row statistics; at attn.weights only (block->rows) */
     TXD_ASK_STATS = 4,   /* statistics of the whole value (block->stats, last block) */
-    TXD_ASK_EDIT = 8,    /* to change the value before anything reads it */
+    TXD_ASK_EDIT = 8,    /* to change the value before anything reads it (no
+                            parameter: edit those before they are bound) */
     TXD_ASK_HIDDEN = 16, /* hidden cells too; at attn.weights only, overruled by
                             mask.evaluate_hidden = "never" */
 };
@@ -120,8 +121,9 @@ typedef struct txd_tap {
      * TXD_POINT_COUNT. NULL = none. */
     const txd_point *(*needs)(void *self, txd_point point);
     /* EDIT: changes block->value in place (always the whole value); runs before any
-     * reader, on the calling thread. Gradients of tiled points (and of the logits)
-     * cannot be edited (ERR_INAPPLICABLE): replace the operation. */
+     * reader, on the calling thread. Inputs must stay such that tables can be indexed
+     * by them. The logits and gradients of tiled points cannot be edited
+     * (ERR_INAPPLICABLE): replace the operation. */
     txd_status (*edit)(void *self, txd_block *block);
     /* Bytes of a slot; reduce is skipped if 0 or NULL. Slots arrive zeroed. */
     size_t slot_bytes;

@@ -95,8 +95,7 @@ static txd_status offer_parameter(txd_run *run, const txd_site *site,
     block.value = *value;
     memcpy(block.dims, value->dims, sizeof block.dims);
     block.last = true;
-    if (txd_site_is_gradient(site->kind))
-        TXD_TRY(txd_taps_edit_block(run, wish, &block));
+    TXD_TRY(txd_taps_edit_block(run, wish, &block));
     if (wish->all & TXD_ASK_STATS) {
         parameter_stats(stats, value);
         block.stats = stats;
@@ -122,6 +121,11 @@ txd_status txd_taps_parameters(txd_run *run)
             wish.of_tap[t] = tap->ask == NULL ? 0 : tap->ask(tap->self, &site);
             wish.all |= wish.of_tap[t];
         }
+        if (wish.all & TXD_ASK_EDIT)
+            return txd_fail(TXD_ERR_INAPPLICABLE,
+                            "%s cannot be edited by a tap: the model has its own copy "
+                            "by now; edit parameters before they are bound",
+                            param->name);
         TXD_TRY(offer_parameter(run, &site, &param->value, &wish));
     }
     return TXD_OK;

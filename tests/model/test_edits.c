@@ -185,9 +185,50 @@ START_TEST(a_value_that_a_tap_does_not_name_is_not_given_to_it)
 }
 END_TEST
 
+START_TEST(the_logits_are_never_whole_and_are_not_edited)
+{
+    observed o = {0};
+    struct probe p = {.point = TXD_POINT_LOGITS,
+                      .layer = -1,
+                      .factor = 2,
+                      .bits = TXD_ASK_EDIT,
+                      .need = TXD_POINT_COUNT};
+    txd_tap tap = {.name = "p", .self = &p, .ask = steered_ask, .edit = steered_edit};
+
+    prepare(&o, 5);
+    ck_assert_int_eq(pass_with(&o, &tap, 0), TXD_ERR_INAPPLICABLE);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "logits is never whole"));
+    observe_finish(&o);
+}
+END_TEST
+
+static unsigned edit_parameters(void *self, const txd_site *site)
+{
+    (void)self;
+    return site->kind == TXD_SITE_PARAMETER ? TXD_ASK_EDIT : 0;
+}
+
+START_TEST(parameters_are_not_edited_by_taps)
+{
+    observed o = {0};
+    txd_tap tap = {.name = "p", .ask = edit_parameters};
+    txd_tap *taps[1] = {&tap};
+    txd_run_options options = {.claimed = &o.config, .taps = taps, .tap_count = 1};
+
+    prepare(&o, 5);
+    options.params = o.params;
+    OK(txd_run_create(&o.run, o.model, &options));
+    ck_assert_int_eq(txd_run_pass(o.run, &o.inputs, 0), TXD_ERR_INAPPLICABLE);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "embed.tok.weight cannot be edited"));
+    observe_finish(&o);
+}
+END_TEST
+
 TEST_MAIN(an_edit_runs_before_every_read_and_changes_what_follows,
           an_edit_of_the_branch_leaves_the_output_before_it_alone,
           an_edit_that_changes_nothing_changes_no_bit,
           an_edit_of_weights_shows_in_rows_and_in_what_is_summed,
           forming_whole_matrices_stops_at_the_byte_limit,
-          a_value_that_a_tap_does_not_name_is_not_given_to_it)
+          a_value_that_a_tap_does_not_name_is_not_given_to_it,
+          the_logits_are_never_whole_and_are_not_edited,
+          parameters_are_not_edited_by_taps)
