@@ -54,23 +54,15 @@ static void add_cross(txd_projections *p, txd_point in)
     }
 }
 
-/* What the projections of an attention read: its norm, or the stream. */
-static txd_point read_by(const txd_config *claimed, txd_attention_kind kind)
-{
-    return claimed->norm_placement == TXD_PLACEMENT_PRE
-               ? txd_norm_of_attention(kind)
-               : txd_stream_into_attention(claimed, kind);
-}
-
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
 {
     const txd_config *claimed = context->claimed;
     txd_projections maps = {
         .law = "head_split", .claimed = claimed, .columns = claimed->d_model};
 
-    add_self(&maps, read_by(claimed, TXD_ATTENTION_SELF));
+    add_self(&maps, txd_input_of_attention(claimed, TXD_ATTENTION_SELF));
     if (claimed->cross)
-        add_cross(&maps, read_by(claimed, TXD_ATTENTION_CROSS));
+        add_cross(&maps, txd_input_of_attention(claimed, TXD_ATTENTION_CROSS));
     return txd_projections_create(out, tap, &maps);
 }
 

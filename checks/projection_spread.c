@@ -115,15 +115,13 @@ static void add_mlp(txd_spread *s, txd_point in)
 txd_status txd_spread_init(txd_spread *out, const txd_check_context *context)
 {
     const txd_config *c = context->claimed;
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
     size_t all = (c->n_layers + 1) * TXD_PARAM_COUNT;
 
     *out = (txd_spread){.claimed = c, .is_drawn = context->is_drawn};
-    add_attention(out, pre ? TXD_POINT_NORM1_OUT : TXD_POINT_RESID_PRE);
+    add_attention(out, txd_input_of_attention(c, TXD_ATTENTION_SELF));
     if (c->cross)
-        add_cross(out, pre ? TXD_POINT_NORM_CROSS_OUT
-                           : txd_stream_into_attention(c, TXD_ATTENTION_CROSS));
-    add_mlp(out, pre ? TXD_POINT_NORM2_OUT : txd_stream_into_mlp(c));
+        add_cross(out, txd_input_of_attention(c, TXD_ATTENTION_CROSS));
+    add_mlp(out, txd_input_of_mlp(c));
     out->draws = calloc(all, sizeof *out->draws);
     out->params = calloc(all, sizeof *out->params);
     if (!out->draws || !out->params) {

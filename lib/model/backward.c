@@ -13,14 +13,6 @@ static size_t stream_bytes(const txd_run *run)
            txd_dtype_bytes(run->pass.dtype);
 }
 
-/* What the last layer of these makes of the stream. */
-static txd_point end_of_layer(const txd_run *run)
-{
-    bool pre = run->model->config->norm_placement == TXD_PLACEMENT_PRE;
-
-    return pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
-}
-
 /* ---- the end ---- */
 
 /* The loss is the mean over all pairs. */
@@ -97,8 +89,7 @@ static txd_status logit_tile_back(txd_run *run, const struct txd_logit_tile *til
 /* To the gradient of what the last layer makes. */
 static txd_status final_norm_back(txd_run *run)
 {
-    struct txd_norm_map norm = {TXD_POINT_FINAL_NORM, end_of_layer(run),
-                                run->model->final_gain, run->model->final_bias};
+    struct txd_norm_map norm = txd_final_norm(run);
 
     if (run->stream_end != TXD_POINT_FINAL_NORM)
         return TXD_OK;
@@ -129,8 +120,8 @@ static txd_status blocks_back(txd_run *run)
         int layer = (int)(layers - 1 - done);
 
         if (done > 0)
-            memcpy(run->d_own[end_of_layer(run)], run->d_own[TXD_POINT_RESID_PRE],
-                   stream_bytes(run));
+            memcpy(run->d_own[txd_stream_after_layer(run->model->config)],
+                   run->d_own[TXD_POINT_RESID_PRE], stream_bytes(run));
         enter_layer(run, (size_t)layer);
         TXD_TRY(txd_mlp_backward(run, layer));
         if (run->model->config->cross)

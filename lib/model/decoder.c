@@ -40,30 +40,33 @@ txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map
     return txd_taps_offer(run, map->out, layer);
 }
 
-static txd_status normalise(txd_run *run, int layer, struct txd_norm_args *args,
-                            txd_point out)
+txd_status txd_layer_norm(txd_run *run, int layer, const struct txd_norm_map *map)
 {
     const txd_config *c = run->model->config;
     struct txd_layer_ops *ops = &run->layer_ops[layer < 0 ? (int)c->n_layers : layer];
+    struct txd_norm_args args = {
+        .at = txd_op_at(ops, TXD_OP_norm, layer, map->out),
+        .out = run->own[map->out],
+        .x = run->value[map->in],
+        .gain = map->gain,
+        .bias = map->bias,
+        .rows = run->batch * run->length,
+        .width = c->d_model,
+        .sequence = run->length,
+        .eps = c->layers[layer < 0 ? (int)c->n_layers - 1 : layer].norm_eps,
+        .root_mean_square = c->norm == TXD_NORM_RMS,
+    };
 
-    args->at = txd_op_at(ops, TXD_OP_norm, layer, out);
-    args->out = run->own[out];
-    args->rows = run->batch * run->length;
-    args->width = c->d_model;
-    args->sequence = run->length;
-    args->eps = c->layers[layer < 0 ? (int)c->n_layers - 1 : layer].norm_eps;
-    args->root_mean_square = c->norm == TXD_NORM_RMS;
-    TXD_TRY(ops->ops.norm(&run->ctx, args));
-    run->value[out] = run->own[out];
-    return txd_taps_offer(run, out, layer);
+    TXD_TRY(ops->ops.norm(&run->ctx, &args));
+    run->value[map->out] = run->own[map->out];
+    return txd_taps_offer(run, map->out, layer);
 }
 
-txd_status txd_layer_norm(txd_run *run, int layer, const struct txd_norm_map *map)
+struct txd_norm_map txd_final_norm(const txd_run *run)
 {
-    struct txd_norm_args args = {
-        .x = run->value[map->in], .gain = map->gain, .bias = map->bias};
-
-    return normalise(run, layer, &args, map->out);
+    return (struct txd_norm_map){TXD_POINT_FINAL_NORM,
+                                 txd_stream_after_layer(run->model->config),
+                                 run->model->final_gain, run->model->final_bias};
 }
 
 /* Without a residual scale, and with nobody to edit it, the branch is the output. */
@@ -205,7 +208,6 @@ txd_status txd_run_progress(txd_run *run, size_t done)
 static txd_status blocks(txd_run *run)
 {
     const txd_config *c = run->model->config;
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
     size_t bytes = run->batch * run->length * c->d_model *
                    txd_dtype_bytes(run->model->backend->dtype);
     txd_point end = TXD_POINT_EMBED_OUT;
@@ -221,11 +223,10 @@ static txd_status blocks(txd_run *run)
         if (c->cross)
             TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_CROSS));
         TXD_TRY(txd_mlp_forward(run, (int)l));
-        end = pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
+        end = txd_stream_after_layer(c);
         leave_layer(run, l);
         TXD_TRY(txd_run_progress(run, l + 1));
     }
-    run->stream_end = end;
     return TXD_OK;
 }
 
@@ -249,7 +250,7 @@ txd_status txd_logit_rows(txd_run *run, size_t row, size_t rows)
     return ops->ops.linear(&run->ctx, &linear);
 }
 
-static txd_status loss_rows(txd_run *run, size_t row, size_t rows, const void *logits)
+static txd_status loss_rows(txd_run *run, size_t row, size_t rows)
 {
     const txd_config *c = run->model->config;
     struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
@@ -257,7 +258,7 @@ static txd_status loss_rows(txd_run *run, size_t row, size_t rows, const void *l
         .at = txd_op_at(ops, TXD_OP_loss, -1, TXD_POINT_LOSS_TOKEN),
         .out = (char *)run->own[TXD_POINT_LOSS_TOKEN] +
                row * txd_dtype_bytes(run->model->backend->dtype),
-        .logits = logits,
+        .logits = run->logits,
         .targets = run->targets + row,
         .rows = rows,
         .vocab = c->vocab,
@@ -272,7 +273,7 @@ static txd_status logit_tile(txd_run *run, const struct txd_logit_tile *tile)
 
     TXD_TRY(txd_logit_rows(run, row, tile->rows));
     TXD_TRY(txd_taps_offer_logits(run, tile, TXD_SITE_VALUE));
-    return loss_rows(run, row, tile->rows, run->logits);
+    return loss_rows(run, row, tile->rows);
 }
 
 txd_status txd_logits_in_tiles(txd_run *run,
@@ -320,8 +321,7 @@ static double mean_loss(const txd_run *run)
 txd_status txd_decoder_forward(txd_run *run)
 {
     const txd_config *c = run->model->config;
-    struct txd_norm_args norm = {.gain = run->model->final_gain,
-                                 .bias = run->model->final_bias};
+    struct txd_norm_map norm = txd_final_norm(run);
 
     memset(run->value, 0, sizeof run->value);
     run->value[TXD_POINT_INPUT_TOKENS] = run->actual.tokens;
@@ -339,11 +339,9 @@ txd_status txd_decoder_forward(txd_run *run)
     }
     TXD_TRY(embeddings(run));
     TXD_TRY(blocks(run));
-    if (c->final_norm) {
-        norm.x = run->value[run->stream_end];
-        TXD_TRY(normalise(run, -1, &norm, TXD_POINT_FINAL_NORM));
-        run->stream_end = TXD_POINT_FINAL_NORM;
-    }
+    if (c->final_norm)
+        TXD_TRY(txd_layer_norm(run, -1, &norm));
+    run->stream_end = c->final_norm ? norm.out : norm.in;
     if (c->is_encoder)
         return TXD_OK;
     TXD_TRY(logits(run));

@@ -5,23 +5,13 @@
  */
 #include "model/backward.h"
 
-/* What the MLP reads: the norm before it, or the stream itself. */
-static txd_point input_of(const txd_config *c)
-{
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
-
-    return pre ? TXD_POINT_NORM2_OUT : txd_stream_into_mlp(c);
-}
-
 static struct txd_norm_map norm_of(const txd_run *run, int layer)
 {
-    const txd_config *c = run->model->config;
     const struct txd_layer_weights *w = &run->model->layers[layer];
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
 
-    return (struct txd_norm_map){TXD_POINT_NORM2_OUT,
-                                 pre ? txd_stream_into_mlp(c) : TXD_POINT_RESID_POST,
-                                 w->norm2_gain, w->norm2_bias};
+    return (struct txd_norm_map){
+        TXD_POINT_NORM2_OUT, txd_input_of_norm(run->model->config, TXD_POINT_NORM2_OUT),
+        w->norm2_gain, w->norm2_bias};
 }
 
 /* The map that makes `out`: mlp.gate, mlp.up or mlp.out. */
@@ -31,7 +21,7 @@ static struct txd_linear_map map_of(const txd_run *run, int layer, txd_point out
     const struct txd_layer_weights *w = &run->model->layers[layer];
     struct txd_linear_map map = {.out = out, .n = c->d_ff, .k = c->d_model};
 
-    map.x = run->value[input_of(c)];
+    map.x = run->value[txd_input_of_mlp(c)];
     if (out == TXD_POINT_MLP_GATE) {
         map.weight = w->gate;
         map.bias = w->gate_bias;
@@ -144,7 +134,7 @@ static txd_status inner(txd_run *run, int layer)
 static txd_status inner_back(txd_run *run, int layer)
 {
     const txd_config *c = run->model->config;
-    txd_point input = input_of(c);
+    txd_point input = txd_input_of_mlp(c);
     bool add = input != TXD_POINT_NORM2_OUT;
 
     if (!c->gated) {

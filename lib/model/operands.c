@@ -17,23 +17,6 @@ static void add(list *to, txd_point point, bool is_pointwise)
         to->out[to->count++] = (txd_operand){point, to->is_gradient, is_pointwise};
 }
 
-static bool is_pre(const txd_config *config)
-{
-    return config->norm_placement == TXD_PLACEMENT_PRE;
-}
-
-/* What the projections of an attention, or the MLP, read. */
-static txd_point input_of_attention(const txd_config *config, txd_attention_kind kind)
-{
-    return is_pre(config) ? txd_norm_of_attention(kind)
-                          : txd_stream_into_attention(config, kind);
-}
-
-static txd_point input_of_mlp(const txd_config *config)
-{
-    return is_pre(config) ? TXD_POINT_NORM2_OUT : txd_stream_into_mlp(config);
-}
-
 static void add_attention(list *to, const txd_config *config, txd_point point)
 {
     txd_attention_kind kind = txd_point_attention(point);
@@ -44,7 +27,8 @@ static void add_attention(list *to, const txd_config *config, txd_point point)
     case TXD_POINT_ATTN_Q_PROJ:
     case TXD_POINT_ATTN_K_PROJ:
     case TXD_POINT_ATTN_V:
-        add(to, of_memory ? TXD_POINT_INPUT_MEMORY : input_of_attention(config, kind),
+        add(to,
+            of_memory ? TXD_POINT_INPUT_MEMORY : txd_input_of_attention(config, kind),
             false);
         return;
     case TXD_POINT_ATTN_Q: /* a rotation mixes lanes */
@@ -76,9 +60,6 @@ static void add_sum(list *to, txd_point stream, txd_point branch)
 /* What a value that no attention makes is made from. */
 static void add_rest(list *to, const txd_config *config, const txd_site *site)
 {
-    bool pre = is_pre(config);
-    txd_point end_of_layer = pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
-
     switch (site->point) {
     case TXD_POINT_EMBED_OUT:
         add_sum(to, TXD_POINT_EMBED_TOK, TXD_POINT_EMBED_POS);
@@ -88,13 +69,10 @@ static void add_rest(list *to, const txd_config *config, const txd_site *site)
             add(to, TXD_POINT_EMBED_OUT, true);
         return;
     case TXD_POINT_NORM1_OUT:
-        add(to, pre ? TXD_POINT_RESID_PRE : TXD_POINT_RESID_MID, false);
-        return;
     case TXD_POINT_NORM_CROSS_OUT:
-        add(to, pre ? TXD_POINT_RESID_MID : TXD_POINT_RESID_CROSS, false);
-        return;
     case TXD_POINT_NORM2_OUT:
-        add(to, pre ? txd_stream_into_mlp(config) : TXD_POINT_RESID_POST, false);
+    case TXD_POINT_FINAL_NORM:
+        add(to, txd_input_of_norm(config, site->point), false);
         return;
     case TXD_POINT_RESID_MID:
         add_sum(to, TXD_POINT_RESID_PRE, TXD_POINT_ATTN_BRANCH);
@@ -106,18 +84,17 @@ static void add_rest(list *to, const txd_config *config, const txd_site *site)
     case TXD_POINT_RESID_POST:
         add_sum(to, txd_stream_into_mlp(config), TXD_POINT_MLP_BRANCH);
         return;
-    case TXD_POINT_FINAL_NORM:
-        add(to, end_of_layer, false);
-        return;
     case TXD_POINT_LOGITS:
-        add(to, config->final_norm ? TXD_POINT_FINAL_NORM : end_of_layer, false);
+        add(to,
+            config->final_norm ? TXD_POINT_FINAL_NORM : txd_stream_after_layer(config),
+            false);
         return;
     case TXD_POINT_LOSS_TOKEN:
         add(to, TXD_POINT_LOGITS, false);
         return;
     case TXD_POINT_MLP_GATE:
     case TXD_POINT_MLP_UP:
-        add(to, input_of_mlp(config), false);
+        add(to, txd_input_of_mlp(config), false);
         return;
     case TXD_POINT_MLP_GATE_ACT:
         add(to, TXD_POINT_MLP_GATE, true);
@@ -195,8 +172,6 @@ size_t txd_operands_of(txd_operand out[TXD_OPERANDS], const txd_config *config,
     if (site->kind == TXD_SITE_VALUE)
         return operands_of_value(out, config, site);
     add_readers(&to, config, site);
-    if (to.count == TXD_OPERANDS)
-        to.count--;
     to.is_gradient = false;
     add(&to, site->point, true);
     return to.count;

@@ -106,24 +106,24 @@ static void add_pass(struct walk *walk)
             add(walk, (txd_point)point, -1);
 }
 
-/* The layer of "layers.3.rest", written without leading zeros; *rest follows it. */
-static bool parse_layer(int *layer, const char **rest, const char *name)
+/* The layer of "layers.3.rest", written without leading zeros; *rest follows it. Other
+ * names leave both alone. */
+static void parse_layer(int *layer, const char **rest, const char *name)
 {
     const char *digits = name + strlen(PREFIX);
     size_t length;
     int value = 0;
 
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
-        return false;
+        return;
     length = strspn(digits, "0123456789");
     if (length == 0 || length > 9 || digits[length] != '.' ||
         (digits[0] == '0' && length > 1))
-        return false;
+        return;
     for (size_t i = 0; i < length; i++)
         value = value * 10 + (digits[i] - '0');
     *layer = value;
     *rest = digits + length + 1;
-    return true;
 }
 
 static int find(const char *name)
@@ -150,6 +150,11 @@ static txd_status fail_missing(const char *name, const char *rest, int layer)
     point = find(nearest);
     txd_point_name(full, sizeof full, (txd_point)point, layer < 0 ? 0 : layer);
     return txd_fail(TXD_ERR_MISSING, "\"%.200s\" is no point; nearest: %s", name, full);
+}
+
+static bool is_pre(const txd_config *config)
+{
+    return config->norm_placement == TXD_PLACEMENT_PRE;
 }
 
 /* True where keys are rows of the memory. */
@@ -281,17 +286,14 @@ txd_point txd_stream_into_attention(const txd_config *config, txd_attention_kind
 {
     if (kind == TXD_ATTENTION_SELF)
         return TXD_POINT_RESID_PRE;
-    return config->norm_placement == TXD_PLACEMENT_PRE ? TXD_POINT_RESID_MID
-                                                       : TXD_POINT_NORM1_OUT;
+    return is_pre(config) ? TXD_POINT_RESID_MID : TXD_POINT_NORM1_OUT;
 }
 
 txd_point txd_stream_into_mlp(const txd_config *config)
 {
-    bool pre = config->norm_placement == TXD_PLACEMENT_PRE;
-
     if (config->cross)
-        return pre ? TXD_POINT_RESID_CROSS : TXD_POINT_NORM_CROSS_OUT;
-    return pre ? TXD_POINT_RESID_MID : TXD_POINT_NORM1_OUT;
+        return is_pre(config) ? TXD_POINT_RESID_CROSS : TXD_POINT_NORM_CROSS_OUT;
+    return is_pre(config) ? TXD_POINT_RESID_MID : TXD_POINT_NORM1_OUT;
 }
 
 txd_point txd_stream_after_attention(txd_attention_kind kind)
@@ -302,6 +304,38 @@ txd_point txd_stream_after_attention(txd_attention_kind kind)
 txd_point txd_norm_of_attention(txd_attention_kind kind)
 {
     return kind == TXD_ATTENTION_CROSS ? TXD_POINT_NORM_CROSS_OUT : TXD_POINT_NORM1_OUT;
+}
+
+txd_point txd_input_of_attention(const txd_config *config, txd_attention_kind kind)
+{
+    return is_pre(config) ? txd_norm_of_attention(kind)
+                          : txd_stream_into_attention(config, kind);
+}
+
+txd_point txd_input_of_mlp(const txd_config *config)
+{
+    return is_pre(config) ? TXD_POINT_NORM2_OUT : txd_stream_into_mlp(config);
+}
+
+txd_point txd_input_of_norm(const txd_config *config, txd_point norm)
+{
+    bool pre = is_pre(config);
+
+    switch (norm) {
+    case TXD_POINT_NORM1_OUT:
+        return pre ? TXD_POINT_RESID_PRE : TXD_POINT_RESID_MID;
+    case TXD_POINT_NORM_CROSS_OUT:
+        return pre ? TXD_POINT_RESID_MID : TXD_POINT_RESID_CROSS;
+    case TXD_POINT_NORM2_OUT:
+        return pre ? txd_stream_into_mlp(config) : TXD_POINT_RESID_POST;
+    default:
+        return txd_stream_after_layer(config);
+    }
+}
+
+txd_point txd_stream_after_layer(const txd_config *config)
+{
+    return is_pre(config) ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
 }
 
 bool txd_point_exists(const txd_config *config, txd_point point)

@@ -127,7 +127,7 @@ struct txd_run {
                                             (b, h, q, k) each; else NULL */
     struct txd_stats_part tile_stats[3]; /* of scores, masked, weights */
     struct txd_stats_part logit_stats;
-    txd_point stream_end; /* where the residual stream is now */
+    txd_point stream_end; /* what the output head reads */
     double loss;
 
     /* The backward half: gradients of the points of the current layer and of those
@@ -235,6 +235,7 @@ struct txd_norm_map {
     txd_point out, in;
     const void *gain, *bias;
 };
+struct txd_norm_map txd_final_norm(const txd_run *run);
 txd_status txd_layer_norm(txd_run *run, int layer, const struct txd_norm_map *map);
 txd_status txd_layer_residual(txd_run *run, int layer, txd_point out, txd_point branch,
                               txd_point stream);
