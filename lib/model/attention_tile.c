@@ -35,6 +35,18 @@ void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
     tile->kind = job->kind;
 }
 
+txd_op_site txd_tile_at(const struct txd_attention *job, const struct txd_tile *tile,
+                        txd_op op, txd_point point)
+{
+    txd_op_site at = txd_op_at(&job->run->layer_ops[job->layer], op, job->layer,
+                               txd_point_in(job->kind, point));
+
+    at.batch = (int)tile->batch;
+    at.head = (int)tile->head;
+    at.first_query = (int)tile->first;
+    return at;
+}
+
 /* ---- which cells ---- */
 
 /* used = the cells that take part: seen ones; all of a row if hidden scores become a
@@ -115,11 +127,9 @@ txd_mask_view txd_tile_mask_view(const struct txd_attention *job,
 txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
-    struct txd_layer_ops *ops = &run->layer_ops[job->layer];
     txd_mask_view mask = txd_tile_mask_view(job, tile);
     struct txd_visible_args args = {
-        .at = txd_op_at(ops, TXD_OP_visible, job->layer,
-                        txd_point_in(job->kind, TXD_POINT_ATTN_MASKED)),
+        .at = txd_tile_at(job, tile, TXD_OP_visible, TXD_POINT_ATTN_MASKED),
         .out = tile->visible,
         .mask = &mask,
         .rows = tile->rows,
@@ -127,10 +137,7 @@ txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile
     };
     size_t begin, end;
 
-    args.at.batch = (int)tile->batch;
-    args.at.head = (int)tile->head;
-    args.at.first_query = (int)tile->first;
-    TXD_TRY(ops->ops.visible(&run->ctx, &args));
+    TXD_TRY(run->layer_ops[job->layer].ops.visible(&run->ctx, &args));
     mark_used(job, tile);
     hull(&begin, &end, tile, job->keys);
     tile->key_begin = job->hidden ? 0 : begin;
@@ -144,18 +151,6 @@ txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile
 }
 
 /* ---- the operations on a tile ---- */
-
-txd_op_site txd_tile_at(const struct txd_attention *job, const struct txd_tile *tile,
-                        txd_op op, txd_point point)
-{
-    txd_op_site at = txd_op_at(&job->run->layer_ops[job->layer], op, job->layer,
-                               txd_point_in(job->kind, point));
-
-    at.batch = (int)tile->batch;
-    at.head = (int)tile->head;
-    at.first_query = (int)tile->first;
-    return at;
-}
 
 size_t txd_tile_key_row(const struct txd_attention *job, const struct txd_tile *tile)
 {

@@ -53,7 +53,7 @@ static txd_status make_stop(txd_run *run, size_t s)
     if (!run->options.backward)
         return TXD_OK;
     site.kind = TXD_SITE_GRADIENT;
-    strncat(name, "@grad", sizeof name - strlen(name) - 1);
+    strncat(name, TXD_GRADIENT_SUFFIX, sizeof name - strlen(name) - 1);
     TXD_TRY(set_site(run, &site, name));
     run->watch[TXD_SITE_GRADIENT].sites[s].index = run->stops - 1 - s;
     return TXD_OK;
@@ -73,7 +73,7 @@ static txd_status make_parameter(txd_run *run, size_t i)
     char name[96];
 
     txd_param_name_in(name, sizeof name, model->config, param->id, param->layer);
-    strncat(name, "@grad", sizeof name - strlen(name) - 1);
+    strncat(name, TXD_GRADIENT_SUFFIX, sizeof name - strlen(name) - 1);
     return set_site(run, &site, name);
 }
 
@@ -288,7 +288,7 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
                          const txd_run_options *options, const txd_extent *extent)
 {
     txd_run *run;
-    size_t bytes, formed;
+    size_t bytes, formed, total;
     txd_status status;
 
     TXD_TRY(txd_run_create(&run, model, options));
@@ -298,7 +298,9 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
     if (status == TXD_OK)
         status = txd_run_form_measure(&formed, run, extent);
     if (status == TXD_OK)
-        *out = bytes + formed + txd_arena_peak(run->arena);
+        status = txd_size_add(&total, bytes, formed);
+    if (status == TXD_OK)
+        status = txd_size_add(out, total, txd_arena_peak(run->arena));
     txd_run_destroy(run);
     return status;
 }

@@ -63,6 +63,9 @@ struct txd_tile {
     char *slots;                    /* of the taps, for these three points */
 };
 
+/* The bits of a tap that is to be shown something. */
+#define TXD_ASK_READS (TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS)
+
 /* What the taps want at one stop of a step. */
 struct txd_wish {
     unsigned all;     /* the bits of all taps together */

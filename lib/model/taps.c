@@ -3,7 +3,6 @@
  * Offering values to taps: who is asked, in which order edits and reads run, and how
  * whole values are offered. Attention tiles: taps_tile.c; the rest: taps_rest.c.
  */
-#include <math.h>
 #include <string.h>
 
 #include "model/run_private.h"
@@ -31,24 +30,27 @@ static bool names(const txd_tap *tap, txd_point at, txd_point point)
     return false;
 }
 
+static txd_status check_named(const txd_block *block, txd_point point)
+{
+    if (block->tap == NULL || names(block->tap, block->site->point, point))
+        return TXD_OK;
+    return txd_fail(TXD_ERR_MISSING, "the tap %s does not name %s in its needs at %s",
+                    block->tap->name, txd_point_get(point)->name, block->site->name);
+}
+
 txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point point)
 {
-    if (block->tap != NULL && !names(block->tap, block->site->point, point))
-        return txd_fail(
-            TXD_ERR_MISSING, "the tap %s does not name %s in its needs at %s",
-            block->tap->name, txd_point_get(point)->name, block->site->name);
+    TXD_TRY(check_named(block, point));
     return block->earlier(out, block, point);
 }
 
 txd_status txd_block_gradient(txd_tensor *out, const txd_block *block, txd_point point)
 {
-    if (block->tap != NULL && !names(block->tap, block->site->point, point))
-        return txd_fail(
-            TXD_ERR_MISSING, "the tap %s does not name %s in its needs at %s",
-            block->tap->name, txd_point_get(point)->name, block->site->name);
+    TXD_TRY(check_named(block, point));
     if (block->gradient == NULL)
-        return txd_fail(TXD_ERR_MISSING, "%s@grad is not at hand at %s",
-                        txd_point_get(point)->name, block->site->name);
+        return txd_fail(TXD_ERR_MISSING, "%s%s is not at hand at %s",
+                        txd_point_get(point)->name, TXD_GRADIENT_SUFFIX,
+                        block->site->name);
     return block->gradient(out, block, point);
 }
 
@@ -157,13 +159,14 @@ static txd_tensor whole_tensor(const txd_run *run, txd_point point, void *data)
     return txd_tensor_make(dtype, data, rank, dims);
 }
 
-static txd_status not_at_hand(const txd_block *block, txd_point point, const char *grad)
+static txd_status not_at_hand(const txd_block *block, txd_point point,
+                              const char *suffix)
 {
     char name[96];
 
     return txd_fail(TXD_ERR_MISSING, "%s%s is not at hand at %s",
-                    txd_point_name(name, sizeof name, point, block->site->layer), grad,
-                    block->site->name);
+                    txd_point_name(name, sizeof name, point, block->site->layer),
+                    suffix, block->site->name);
 }
 
 /* A row tile of the logits, or of their gradient. */
@@ -211,7 +214,7 @@ static txd_status later(txd_tensor *out, const txd_block *block, txd_point point
     else if (run->gradient[point] != NULL)
         *out = whole_tensor(run, point, run->gradient[point]);
     else
-        return not_at_hand(block, point, "@grad");
+        return not_at_hand(block, point, TXD_GRADIENT_SUFFIX);
     return TXD_OK;
 }
 
@@ -264,13 +267,11 @@ static txd_status edit_value(txd_run *run, const struct txd_wish *wish,
 /* Reduces and merges at once: for blocks that no worker made. */
 txd_status txd_taps_read(txd_run *run, const unsigned *asks, txd_block *block)
 {
-    const unsigned reads = TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS;
-
     for (size_t t = 0; t < run->tap_count; t++) {
         const txd_tap *tap = run->taps[t];
         void *slot = run->slot + run->slot_offset[t];
 
-        if (!(asks[t] & reads))
+        if (!(asks[t] & TXD_ASK_READS))
             continue;
         block->tap = tap;
         if (tap->reduce != NULL && tap->slot_bytes > 0) {

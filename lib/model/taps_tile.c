@@ -110,7 +110,8 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
             const txd_tap *tap = run->taps[t];
             void *slot = tile_slot(run, tile, which, t);
 
-            if (wish->of_tap[t] == 0 || tap->reduce == NULL || tap->slot_bytes == 0)
+            if (!(wish->of_tap[t] & TXD_ASK_READS) || tap->reduce == NULL ||
+                tap->slot_bytes == 0)
                 continue;
             block.tap = tap;
             memset(slot, 0, tap->slot_bytes);
@@ -122,14 +123,12 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
 static txd_status merge_point(txd_run *run, const struct txd_tile *tile, int which,
                               const struct txd_wish *wish, txd_block *block)
 {
-    const unsigned reads = TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS;
-
     for (size_t t = 0; t < run->tap_count; t++) {
         const txd_tap *tap = run->taps[t];
         bool reduced = tap->reduce != NULL && tap->slot_bytes > 0;
 
         block->tap = tap;
-        if ((wish->of_tap[t] & reads) && tap->merge != NULL)
+        if ((wish->of_tap[t] & TXD_ASK_READS) && tap->merge != NULL)
             TXD_TRY(tap->merge(tap->self, block,
                                reduced ? tile_slot(run, tile, which, t) : NULL));
     }
