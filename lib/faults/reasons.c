@@ -2,8 +2,6 @@
  *
  * Why faults cannot act, where several share the reason.
  */
-#include <stdio.h>
-
 #include "faults/fault.h"
 
 bool txd_config_has_causal(const txd_config *config)

@@ -6,8 +6,6 @@
  * costs more memory and time than a pass. A fused QKV matrix is three row ranges of one
  * parameter, so the decoder sees q, k and v alike however they are stored.
  */
-#include <string.h>
-
 #include "model/run_private.h"
 
 /* Elements that one task converts, and about how many operations one takes. */

@@ -6,8 +6,6 @@
  */
 #include "model/config_internal.h"
 
-#include <math.h>
-
 static txd_status fail_field(const void *object, const struct txd_field *field)
 {
     const void *value = (const char *)object + field->offset;

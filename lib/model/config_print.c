@@ -5,9 +5,8 @@
  */
 #include "model/config_internal.h"
 
-#include <string.h>
-
 #include <stdio.h>
+#include <string.h>
 
 static bool equal_layers(const txd_layer_config *a, const txd_layer_config *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An encoder is a second model with a second run: nothing of the decoder knows of it.
+ * An encoder is a second model with a second run. Its way back: encoder_back.c.
  */
 #include "model/encoder.h"
 

@@ -29,8 +29,7 @@ const txd_key txd_weights_keys[] = {
     {"weights.init[].params", "string", "required", "", "",
      "glob, or several with commas, over parameter names like "
      "layers.0.attn.qkv.weight; without a rule matrices are normal with std 0.02, "
-     "gains "
-     "1 and biases 0"},
+     "gains 1 and biases 0"},
     {"weights.init[].scheme", "normal|uniform|xavier_uniform|xavier_normal|constant",
      "required", "", "",
      "how to draw them; the last rule that matches wins, and random rules that match "

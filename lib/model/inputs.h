@@ -44,8 +44,9 @@ void txd_inputs_count_positions(txd_inputs *inputs);
  * real. The loss is the mean over these. */
 bool txd_inputs_is_pair(const txd_inputs *inputs, size_t i);
 
-/* Checks ids against vocab, positions against a learned table, lengths against
- * max_seq_len: ERR_CONFIG naming batch row, place, value and limit. */
+/* Checks ids against vocab, positions against max_seq_len (and so against a learned
+ * table), valid, and the shape of a memory that is attended to: ERR_CONFIG naming batch
+ * row, place, value and limit. */
 txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config);
 
 /* The mask rule (ops/mask.h) of one layer over one batch row. */

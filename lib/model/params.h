@@ -7,7 +7,6 @@
 #ifndef TXD_MODEL_PARAMS_H
 #define TXD_MODEL_PARAMS_H
 
-#include "base/trace.h"
 #include "model/points.h"
 
 #ifdef __cplusplus
@@ -59,12 +58,12 @@ size_t txd_params_count(const txd_params *params);
 txd_param *txd_params_at(txd_params *params, size_t i);
 /* By id and layer, or by name; NULL if this model has none such. */
 txd_param *txd_params_get(txd_params *params, txd_param_id id, int layer);
+txd_param *txd_params_find(txd_params *params, const char *name);
 /* How many at the front are the decoder's: those of an encoder come after them. */
 size_t txd_params_bound(const txd_params *params);
 /* The parameters of the encoder by its own layers, and the embeddings, which are the
  * decoder's: the same values. NULL without an encoder. Owned by `params`. */
 txd_params *txd_params_of_encoder(txd_params *params);
-txd_param *txd_params_find(txd_params *params, const char *name);
 /* The number of the parameter whose gradient has this name ("final_norm.weight@grad");
  * SIZE_MAX if there is none. */
 size_t txd_params_gradient(txd_params *params, const char *name);

@@ -49,8 +49,7 @@ txd_status txd_run_create(txd_run **out, const txd_model *model,
 void txd_run_destroy(txd_run *run); /* NULL is allowed */
 
 /* One pass as step number `step`: forward, and backward if the options say so. Taps see
- * every block. A pass over a range of layers and a pass with a cache will be entries
- * beside this one. */
+ * every block. */
 txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step);
 
 /* Bytes that a run of this shape allocates for activations, tiles, slots, gradients,

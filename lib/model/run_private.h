@@ -53,7 +53,7 @@ struct txd_tile {
     size_t key_begin, keys, begin, end;
     void *scores, *masked, *weights;
     /* In the backward half: their gradients, the tile's parts of those of keys and of
-     * values (a row per computed key), and what the softmax gave. */
+     * values (a row per key of [begin, end)), and what the softmax gave. */
     void *d_scores, *d_masked, *d_weights, *d_k, *d_v;
     const void *softmax; /* = weights unless somebody edited them */
     uint8_t *visible, *used, *hidden;
@@ -233,7 +233,8 @@ txd_status txd_logits_in_tiles(txd_run *run,
                                txd_status (*body)(txd_run *run,
                                                   const struct txd_logit_tile *tile));
 
-/* Shared by the parts: one norm, one linear map, one residual addition. */
+/* Shared by the parts: one norm, one linear map, one residual addition. `layer` is -1
+ * for the final norm. */
 struct txd_norm_map {
     txd_point out, in;
     const void *gain, *bias;

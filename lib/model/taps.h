@@ -53,7 +53,7 @@ typedef struct txd_site {
     txd_site_kind kind;
     int step;
     txd_point point; /* of values and their gradients */
-    int layer;       /* -1 if not per layer */
+    int layer;       /* -1 if not per layer, or of an encoder */
     /* Place in the order of execution among its kind: stop number (of gradients,
      * counted from the last stop), or number of the parameter. */
     size_t index;
@@ -97,13 +97,13 @@ struct txd_block {
     txd_status (*earlier)(txd_tensor *out, const txd_block *block, txd_point point);
     txd_status (*gradient)(txd_tensor *out, const txd_block *block, txd_point point);
     const void *source; /* of `earlier` and `gradient`; not for taps */
-    const struct txd_tap
-        *tap; /* being called, by whose needs `earlier` goes; or NULL */
+    /* Being called; by its needs `earlier` and `gradient` go. Or NULL. */
+    const struct txd_tap *tap;
 };
 
 /* The whole value (or, for a tiled point, the same tile) at an earlier point of this
- * block's layer. ERR_MISSING if the
- * tap does not name it in its needs, if it does not exist, or is not recorded. */
+ * block's layer. ERR_MISSING if the tap does not name it in its needs, if it does not
+ * exist, or is not recorded. */
 txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point point);
 
 /* At a gradient site: the gradient of a later point of the same layer (or tile), which
