@@ -180,8 +180,20 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
     return plant_faults(out);
 }
 
+/* Said once, however many models the program runs. */
+static void warn_of_slow_products(const txd_session *session)
+{
+    static bool said;
+    const char *slow = txd_backend_blas_slow(session->backend);
+
+    if (slow && !said)
+        txd_output_say(session->options, "%s", slow);
+    said = true;
+}
+
 txd_status txd_session_bind(txd_session *session)
 {
+    warn_of_slow_products(session);
     TXD_TRY(txd_memory_allows(txd_params_bytes(&session->claimed, TXD_F32),
                               "the parameters of the model",
                               "choose smaller sizes in model"));

@@ -15,9 +15,16 @@ extern "C" {
 #define TXD_OPS_CPU32                                                                  \
     .linear = txd_cpu32_linear, .linear_back = txd_cpu32_linear_back,                  \
     .scores = txd_cpu32_scores, .scores_back = txd_cpu32_scores_back,                  \
-    .mix = txd_cpu32_mix, .mix_back = txd_cpu32_mix_back, .mask = txd_cpu32_mask,      \
-    .mask_back = txd_cpu32_mask_back, .activate = txd_cpu32_activate,                  \
-    .activate_back = txd_cpu32_activate_back,
+    .mask = txd_cpu32_mask, .mask_back = txd_cpu32_mask_back, .mix = txd_cpu32_mix,    \
+    .mix_back = txd_cpu32_mix_back, .embed = txd_cpu32_embed, .norm = txd_cpu32_norm,  \
+    .norm_back = txd_cpu32_norm_back, .activate = txd_cpu32_activate,                  \
+    .activate_back = txd_cpu32_activate_back, .multiply = txd_cpu32_multiply,          \
+    .multiply_back = txd_cpu32_multiply_back, .add = txd_cpu32_add,                    \
+    .add_back = txd_cpu32_add_back, .scale = txd_cpu32_scale,                          \
+    .scale_back = txd_cpu32_scale, .split_heads = txd_cpu32_split_heads,               \
+    .split_heads_back = txd_cpu32_merge_heads, .merge_heads = txd_cpu32_merge_heads,   \
+    .merge_heads_back = txd_cpu32_split_heads, .rotate = txd_cpu32_rotate,             \
+    .rotate_back = txd_cpu32_rotate_back,
 
 txd_status txd_cpu32_linear(txd_ctx *ctx, const struct txd_linear_args *a);
 txd_status txd_cpu32_linear_back(txd_ctx *ctx, const struct txd_linear_back_args *a);
@@ -27,16 +34,21 @@ txd_status txd_cpu32_mix(txd_ctx *ctx, const struct txd_mix_args *a);
 txd_status txd_cpu32_mix_back(txd_ctx *ctx, const struct txd_mix_back_args *a);
 txd_status txd_cpu32_mask(txd_ctx *ctx, const struct txd_mask_args *a);
 txd_status txd_cpu32_mask_back(txd_ctx *ctx, const struct txd_mask_back_args *a);
+txd_status txd_cpu32_embed(txd_ctx *ctx, const struct txd_embed_args *a);
+txd_status txd_cpu32_norm(txd_ctx *ctx, const struct txd_norm_args *a);
+txd_status txd_cpu32_norm_back(txd_ctx *ctx, const struct txd_norm_back_args *a);
 txd_status txd_cpu32_activate(txd_ctx *ctx, const struct txd_activate_args *a);
 txd_status txd_cpu32_activate_back(txd_ctx *ctx,
                                    const struct txd_activate_back_args *a);
-
-/* Keeps a BLAS with threads of its own from using them. */
-void txd_cpu_prepare(void);
-
-/* "OpenBLAS 0.3.21, core Cooperlake, OpenMP build, 1 thread per call"; valid until the
- * thread's next call. */
-const char *txd_cpu_blas(void);
+txd_status txd_cpu32_multiply(txd_ctx *ctx, const struct txd_pair_args *a);
+txd_status txd_cpu32_multiply_back(txd_ctx *ctx, const struct txd_pair_back_args *a);
+txd_status txd_cpu32_add(txd_ctx *ctx, const struct txd_pair_args *a);
+txd_status txd_cpu32_add_back(txd_ctx *ctx, const struct txd_pair_back_args *a);
+txd_status txd_cpu32_scale(txd_ctx *ctx, const struct txd_scale_args *a);
+txd_status txd_cpu32_split_heads(txd_ctx *ctx, const struct txd_heads_args *a);
+txd_status txd_cpu32_merge_heads(txd_ctx *ctx, const struct txd_heads_args *a);
+txd_status txd_cpu32_rotate(txd_ctx *ctx, const struct txd_rotate_args *a);
+txd_status txd_cpu32_rotate_back(txd_ctx *ctx, const struct txd_rotate_args *a);
 
 #ifdef __cplusplus
 }

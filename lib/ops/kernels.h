@@ -18,6 +18,20 @@
 extern "C" {
 #endif
 
+/* The mean of a row, 0 if it is not subtracted, and 1 / sqrt(variance + eps). */
+typedef struct txd_norm_scale {
+    float mean, factor;
+} txd_norm_scale;
+
+/* A row that goes back through its normalisation: txd_norm_back_args. */
+typedef struct txd_norm_back_row {
+    const float *x, *gain, *d_out;
+    size_t width;
+    txd_norm_scale scale;
+    bool root_mean_square;
+    bool add; /* to d_x */
+} txd_norm_back_row;
+
 typedef struct txd_kernels {
     const char *name; /* "avx512", "avx2", "portable" */
 
@@ -32,6 +46,29 @@ typedef struct txd_kernels {
     void (*fill)(float *out, size_t count, float value);
     void (*mask)(float *out, const float *x, const uint8_t *keep, size_t count,
                  float filling);
+
+    /* out = a + b; out = a * b; out = factor * x. */
+    void (*add)(float *out, const float *a, const float *b, size_t count);
+    void (*multiply)(float *out, const float *a, const float *b, size_t count);
+    void (*scale)(float *out, const float *x, float factor, size_t count);
+    /* out = act(x), d_x = d_out act'(x); kind is a txd_activation. */
+    void (*activate)(float *out, const float *x, size_t count, int kind);
+    void (*activate_back)(float *d_x, const float *d_out, const float *x, size_t count,
+                          int kind);
+    /* out = gain (x - mean) factor + bias; bias may be NULL. */
+    txd_norm_scale (*norm_scale)(const float *x, size_t width, float eps,
+                                 bool root_mean_square);
+    void (*norm)(float *out, const float *x, const float *gain, const float *bias,
+                 size_t width, txd_norm_scale scale);
+    /* d_x of a row; d_gain += d_out (x - mean) factor and d_bias += d_out of some lanes
+     * of it, either may be NULL. */
+    void (*norm_back)(float *d_x, const txd_norm_back_row *row);
+    void (*norm_params)(float *d_gain, float *d_bias, const float *d_out,
+                        const float *x, size_t count, txd_norm_scale scale);
+    /* Turns the pairs (x[i], x[second + i]), i < count <= second, by angles given as
+     * cosine and sine. */
+    void (*rotate)(float *out, const float *x, size_t second, const float *cosine,
+                   const float *sine, size_t count);
 } txd_kernels;
 
 /* The best set that this CPU runs. */

@@ -7,8 +7,11 @@
 #define TXD_OPS_KERNELS_INTERNAL_H
 
 #include "ops/kernels.h"
+#include "ops/kernels_activate_internal.h"
 #include "ops/kernels_exp_internal.h"
 #include "ops/kernels_mask_internal.h"
+#include "ops/kernels_norm_internal.h"
+#include "ops/kernels_rotate_internal.h"
 #include "ops/kernels_scan_internal.h"
 
 /* The initialiser of a table. */
@@ -16,6 +19,10 @@
     {                                                                                  \
         .name = set, .exp = exp_row, .finite = finite_row, .zero = zero_row,           \
         .zero_unless = zero_unless_row, .fill = fill_row, .mask = mask_row,            \
+        .add = add_row, .multiply = multiply_row, .scale = scale_row,                  \
+        .activate = activate_row, .activate_back = activate_back_row,                  \
+        .norm_scale = norm_scale_row, .norm = norm_row, .norm_back = norm_back_row,    \
+        .norm_params = norm_params_row, .rotate = rotate_row,                          \
     }
 
 #endif

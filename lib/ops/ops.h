@@ -90,7 +90,8 @@ struct txd_backend {
     txd_status (*download)(void *to, const void *from, size_t bytes);
     txd_status (*sync)(txd_ctx *ctx);
     const char *(*blas)(void); /* names the BLAS and its core; "none" without one */
-    void (*prepare)(void);     /* once, before the first operation; may be NULL */
+    const char *(*blas_slow)(void); /* txd_backend_blas_slow; may be NULL */
+    void (*prepare)(void);          /* once, before the first operation; may be NULL */
 };
 
 /* Calls body(self, i, worker) for every i < count on the context's threads; worker <

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ops/cpu.h"
+#include "ops/cpu_blas.h"
 #include "ops/emulated.h"
 #include "ops/kernels.h"
 #include "ops/ref.h"
@@ -85,11 +86,13 @@ static const txd_backend cpu32 = {
     .ops = {TXD_OPS(TXD_REF32_ENTRY) TXD_OPS_CPU32},
     HOST_MEMORY,
     .blas = txd_cpu_blas,
+    .blas_slow = txd_cpu_blas_slow,
     .prepare = txd_cpu_prepare,
 };
 
 #define EMULATED                                                                       \
-    .dtype = TXD_F32, HOST_MEMORY, .blas = txd_cpu_blas, .prepare = txd_cpu_prepare
+    .dtype = TXD_F32, HOST_MEMORY, .blas = txd_cpu_blas,                               \
+    .blas_slow = txd_cpu_blas_slow, .prepare = txd_cpu_prepare
 
 static const txd_backend bf16 = {
     .name = "bf16",
@@ -181,4 +184,9 @@ const char *txd_backend_simd(const txd_backend *backend)
 const char *txd_backend_blas(const txd_backend *backend)
 {
     return backend->blas();
+}
+
+const char *txd_backend_blas_slow(const txd_backend *backend)
+{
+    return backend->blas_slow != NULL ? backend->blas_slow() : NULL;
 }

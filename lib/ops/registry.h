@@ -42,6 +42,9 @@ txd_roundoff txd_roundoff_of(const txd_backend *backend);
  * Cooperlake, OpenMP build, 1 thread per call"); "none" without one. */
 const char *txd_backend_simd(const txd_backend *backend);
 const char *txd_backend_blas(const txd_backend *backend);
+/* Why the BLAS is slower than this CPU can be, and what to do, in a sentence for
+ * people; NULL if nothing shows that it is. */
+const char *txd_backend_blas_slow(const txd_backend *backend);
 
 #ifdef __cplusplus
 }

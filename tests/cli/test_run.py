@@ -8,7 +8,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
 import h5py  # noqa: E402
-from program import SOURCE, equal, exits, finish, holds, ok, read, write  # noqa: E402
+from program import (SOURCE, equal, exits, finish, holds, ok, read,  # noqa: E402
+                     skip, write)
 
 MINI = SOURCE + "/examples/mini.cfg"
 LEAK = SOURCE + "/examples/mini-leak.cfg"
@@ -61,6 +62,24 @@ with h5py.File("mini.h5", "r") as file:
     equal("it says that the weights were drawn", file.attrs["weights"], "drawn")
     equal("the weights have (s, b, h, q, k)",
           file["value/layers/1/attn/weights/full"].shape, (1, 2, 8, 16, 16))
+
+    blas, simd = file.attrs["blas"], file.attrs["simd"]
+
+# --- a BLAS that does not use this CPU
+if "OpenBLAS" in blas and simd != "portable":
+    old = {"OPENBLAS_CORETYPE": "Prescott"}
+    result = exits(0, "a run with old BLAS kernels", "run", MINI, "-o", "old.h5",
+                   env=old)
+    holds("slow kernels of the BLAS are named, with what to do", result.err, "Prescott",
+          "OPENBLAS_CORETYPE")
+    with h5py.File("old.h5", "r") as file:
+        holds("the recording names them", file.attrs["blas"], "core Prescott")
+    result = exits(1, "two models", "check", MINI, LEAK, env=old)
+    equal("they are named once", result.err.count("OPENBLAS_CORETYPE"), 1)
+    equal("and not to who wants it quiet",
+          exits(0, "--quiet", "run", MINI, "-q", env=old).err, "")
+else:
+    skip("slow kernels of the BLAS are named", "no OpenBLAS, or no kernels to choose")
 
 # --- a faulty run
 result = exits(1, "the faulty example exits with 1", "run", LEAK, "-o", "leak.h5")

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Copies and turns of rows: embeddings, head layout, rotary positions, over the
+ * threads. An angle belongs to a position and a pair of lanes: its cosine and sine are
+ * taken once for all heads.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ops/cpu.h"
+#include "ops/kernels.h"
+
+/* Positions of a task, and pairs whose angles are kept at once (on the stack). */
+#define POSITIONS 32
+#define PAIRS 64
+/* About how many operations a copied element takes, a turned one, and an angle. */
+#define COPY 1.0
+#define TURN 2.0
+#define ANGLE 100.0
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t tasks_of(size_t positions)
+{
+    return (positions + POSITIONS - 1) / POSITIONS;
+}
+
+static txd_status embed_rows(void *self, size_t i, int worker)
+{
+    const struct txd_embed_args *a = self;
+    size_t end = least(a->rows, (i + 1) * POSITIONS);
+
+    (void)worker;
+    for (size_t r = i * POSITIONS; r < end; r++)
+        memcpy((float *)a->out + r * a->width,
+               (const float *)a->table + (size_t)a->ids[r] * a->width,
+               a->width * sizeof(float));
+    return TXD_OK;
+}
+
+txd_status txd_cpu32_embed(txd_ctx *ctx, const struct txd_embed_args *a)
+{
+    struct txd_embed_args copy = *a;
+
+    return txd_parallel(ctx, tasks_of(a->rows), COPY * POSITIONS * (double)a->width,
+                        embed_rows, &copy);
+}
+
+struct heads_job {
+    const struct txd_heads_args *a;
+    bool split;
+};
+
+/* Some positions of one batch row: row (b, t, h) of one layout is row (b, h, t) of the
+ * other. */
+static txd_status swap_positions(void *self, size_t i, int worker)
+{
+    const struct heads_job *job = self;
+    const struct txd_heads_args *a = job->a;
+    size_t tasks = tasks_of(a->length), b = i / tasks, begin = i % tasks * POSITIONS;
+    size_t end = least(a->length, begin + POSITIONS);
+    const float *x = a->x;
+    float *out = a->out;
+
+    (void)worker;
+    for (size_t h = 0; h < a->heads; h++)
+        for (size_t t = begin; t < end; t++) {
+            size_t outer = ((b * a->length + t) * a->heads + h) * a->width;
+            size_t inner = ((b * a->heads + h) * a->length + t) * a->width;
+
+            memcpy(out + (job->split ? inner : outer), x + (job->split ? outer : inner),
+                   a->width * sizeof(float));
+        }
+    return TXD_OK;
+}
+
+static txd_status swap_heads(txd_ctx *ctx, const struct txd_heads_args *a, bool split)
+{
+    struct heads_job job = {a, split};
+
+    return txd_parallel(ctx, a->batch * tasks_of(a->length),
+                        COPY * POSITIONS * (double)(a->heads * a->width),
+                        swap_positions, &job);
+}
+
+txd_status txd_cpu32_split_heads(txd_ctx *ctx, const struct txd_heads_args *a)
+{
+    return swap_heads(ctx, a, true);
+}
+
+txd_status txd_cpu32_merge_heads(txd_ctx *ctx, const struct txd_heads_args *a)
+{
+    return swap_heads(ctx, a, false);
+}
+
+struct rotate_job {
+    const struct txd_rotate_args *a;
+    int sign; /* by the positions, or back by them */
+};
+
+/* Some pairs of lanes, from the first on. */
+struct turns {
+    size_t first, count;
+    double speed[PAIRS]; /* radians per position */
+    float cosine[PAIRS], sine[PAIRS];
+};
+
+static void turn_at(struct turns *turns, double position)
+{
+    for (size_t i = 0; i < turns->count; i++) {
+        double angle = position * turns->speed[i];
+
+        turns->cosine[i] = (float)cos(angle);
+        turns->sine[i] = (float)sin(angle);
+    }
+}
+
+static void rotate_adjacent(float *out, const float *x, const struct turns *turns)
+{
+    for (size_t i = 0; i < turns->count; i++) {
+        float x1 = x[2 * i], x2 = x[2 * i + 1];
+
+        out[2 * i] = x1 * turns->cosine[i] - x2 * turns->sine[i];
+        out[2 * i + 1] = x2 * turns->cosine[i] + x1 * turns->sine[i];
+    }
+}
+
+/* One position of all heads. */
+static void rotate_heads(const struct txd_rotate_args *a, const struct turns *turns,
+                         size_t b, size_t t)
+{
+    size_t half = a->rope_width / 2;
+
+    for (size_t h = 0; h < a->heads; h++) {
+        size_t row = ((b * a->heads + h) * a->length + t) * a->width;
+        float *out = (float *)a->out + row;
+        const float *x = (const float *)a->x + row;
+
+        if (a->adjacent)
+            rotate_adjacent(out + 2 * turns->first, x + 2 * turns->first, turns);
+        else
+            txd_kernels_here()->rotate(out + turns->first, x + turns->first, half,
+                                       turns->cosine, turns->sine, turns->count);
+        if (turns->first == 0 && out != x)
+            memcpy(out + 2 * half, x + 2 * half, (a->width - 2 * half) * sizeof *out);
+    }
+}
+
+static txd_status rotate_positions(void *self, size_t i, int worker)
+{
+    const struct rotate_job *job = self;
+    const struct txd_rotate_args *a = job->a;
+    size_t tasks = tasks_of(a->length), b = i / tasks, begin = i % tasks * POSITIONS;
+    size_t end = least(a->length, begin + POSITIONS), half = a->rope_width / 2;
+    struct turns turns = {.first = 0};
+
+    (void)worker;
+    do { /* once without pairs too, for the lanes that pass */
+        turns.count = least(PAIRS, half - turns.first);
+        for (size_t p = 0; p < turns.count; p++)
+            turns.speed[p] =
+                pow(a->base, -2.0 * (double)(turns.first + p) / (double)a->rope_width);
+        for (size_t t = begin; t < end; t++) {
+            turn_at(&turns, job->sign * (double)a->positions[b * a->length + t]);
+            rotate_heads(a, &turns, b, t);
+        }
+        turns.first += turns.count;
+    } while (turns.first < half);
+    return TXD_OK;
+}
+
+static txd_status rotate(txd_ctx *ctx, const struct txd_rotate_args *a, int sign)
+{
+    struct rotate_job job = {a, sign};
+    double work = TURN * (double)(a->heads * a->width) + ANGLE * (double)a->rope_width;
+
+    return txd_parallel(ctx, a->batch * tasks_of(a->length), POSITIONS * work,
+                        rotate_positions, &job);
+}
+
+txd_status txd_cpu32_rotate(txd_ctx *ctx, const struct txd_rotate_args *a)
+{
+    return rotate(ctx, a, 1);
+}
+
+txd_status txd_cpu32_rotate_back(txd_ctx *ctx, const struct txd_rotate_args *a)
+{
+    return rotate(ctx, a, -1);
+}
