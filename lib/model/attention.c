@@ -7,8 +7,6 @@
  */
 #include "model/attention.h"
 
-#include <string.h>
-
 struct txd_part txd_part_of(txd_run *run, int layer, txd_attention_kind kind)
 {
     const txd_config *c = run->model->config;
@@ -139,9 +137,11 @@ static txd_status project(const struct txd_part *a, txd_point point)
     txd_run *run = a->run;
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
     struct txd_part_map p = txd_part_map_of(a, point);
-    struct txd_linear_map map = txd_part_linear(a, &p);
+    struct txd_linear_map map;
     struct txd_heads_args split = txd_part_heads(a, &p);
 
+    run->scratch = txd_run_home(run, p.out, a->layer)->scratch[0].memory;
+    map = txd_part_linear(a, &p);
     split.at = txd_op_at(ops, TXD_OP_split_heads, a->layer, p.out);
     split.out = run->own[p.out];
     split.x = run->scratch;
@@ -159,7 +159,6 @@ static txd_status rotate(const struct txd_part *a, txd_point to, txd_point from)
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
     txd_point out = txd_part_point(a, to);
     struct txd_rotate_args args = txd_part_rotation(a, to);
-    size_t count = args.batch * args.heads * args.length * args.width;
 
     args.at = txd_op_at(ops, TXD_OP_rotate, a->layer, out);
     args.out = run->own[out];
@@ -168,9 +167,8 @@ static txd_status rotate(const struct txd_part *a, txd_point to, txd_point from)
     if (txd_part_turns(a)) {
         TXD_TRY(ops->ops.rotate(&run->ctx, &args));
         run->value[out] = run->own[out];
-    } else if (txd_run_wants(run, out, a->layer) & TXD_ASK_EDIT) {
-        memcpy(args.out, args.x, count * txd_dtype_bytes(run->model->backend->dtype));
-        run->value[out] = run->own[out];
+    } else {
+        txd_run_repeat(run, out, args.batch * args.heads * args.length * args.width);
     }
     return txd_taps_offer(run, out, a->layer);
 }

@@ -76,10 +76,12 @@ static txd_status project_back(const struct txd_part *a, txd_point point, bool a
     txd_run *run = a->run;
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
     struct txd_part_map p = txd_part_map_of(a, point);
-    struct txd_linear_back back = {txd_part_linear(a, &p), run->scratch,
-                                   run->d_own[p.in], add};
+    struct txd_linear_back back = {.d_x = run->d_own[p.in], .add = add};
     struct txd_heads_args split = txd_part_heads(a, &p);
 
+    run->scratch = txd_run_home(run, p.out, a->layer)->scratch[1].memory;
+    back.map = txd_part_linear(a, &p);
+    back.d_out = run->scratch;
     split.at = txd_op_at(ops, TXD_OP_split_heads_back, a->layer, p.out);
     split.out = run->scratch;
     split.x = run->d_own[p.out];
@@ -97,13 +99,22 @@ static txd_status projections_back(const struct txd_part *a)
     TXD_TRY(offer(a, TXD_POINT_ATTN_V));
     TXD_TRY(project_back(a, TXD_POINT_ATTN_V, cross || !a->pre));
     TXD_TRY(offer(a, TXD_POINT_ATTN_K));
-    TXD_TRY(offer(a, TXD_POINT_ATTN_Q));
     TXD_TRY(rotate_back(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ));
+    TXD_TRY(offer(a, TXD_POINT_ATTN_Q));
     TXD_TRY(rotate_back(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ));
     TXD_TRY(offer(a, TXD_POINT_ATTN_K_PROJ));
     TXD_TRY(project_back(a, TXD_POINT_ATTN_K_PROJ, true));
     TXD_TRY(offer(a, TXD_POINT_ATTN_Q_PROJ));
     return project_back(a, TXD_POINT_ATTN_Q_PROJ, !cross || !a->pre);
+}
+
+txd_status txd_attention_again(txd_run *run, int layer, txd_attention_kind kind)
+{
+    struct txd_part a = txd_part_of(run, layer, kind);
+    struct txd_norm_map norm = txd_part_norm(&a);
+
+    return txd_run_makes_again(run, a.norm, layer) ? txd_layer_norm(run, layer, &norm)
+                                                   : TXD_OK;
 }
 
 txd_status txd_attention_backward(txd_run *run, int layer, txd_attention_kind kind)

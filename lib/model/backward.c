@@ -99,17 +99,19 @@ static txd_status final_norm_back(txd_run *run)
 
 /* ---- blocks ---- */
 
-/* The layer's values again, and no gradient of it yet. */
-static void enter_layer(txd_run *run, size_t layer)
+/* Values that were not kept, by the operations that made them. */
+static txd_status make_again(txd_run *run, int layer)
 {
-    const struct txd_layer_values *kept = &run->kept[layer];
+    txd_status status;
 
-    for (int p = 0; p < TXD_POINT_COUNT; p++)
-        if (txd_point_per_layer((txd_point)p)) {
-            run->own[p] = kept->own[p];
-            run->value[p] = kept->value[p];
-            run->gradient[p] = NULL;
-        }
+    run->is_again = true;
+    status = txd_attention_again(run, layer, TXD_ATTENTION_SELF);
+    if (status == TXD_OK && run->model->config->cross)
+        status = txd_attention_again(run, layer, TXD_ATTENTION_CROSS);
+    if (status == TXD_OK)
+        status = txd_mlp_again(run, layer);
+    run->is_again = false;
+    return status;
 }
 
 static txd_status blocks_back(txd_run *run)
@@ -118,11 +120,13 @@ static txd_status blocks_back(txd_run *run)
 
     for (size_t done = 0; done < layers; done++) {
         int layer = (int)(layers - 1 - done);
+        const void *stream = run->d_own[TXD_POINT_RESID_PRE];
 
+        txd_run_enter_back(run, layer);
         if (done > 0)
-            memcpy(run->d_own[txd_stream_after_layer(run->model->config)],
-                   run->d_own[TXD_POINT_RESID_PRE], stream_bytes(run));
-        enter_layer(run, (size_t)layer);
+            memcpy(run->d_own[txd_stream_after_layer(run->model->config)], stream,
+                   stream_bytes(run));
+        TXD_TRY(make_again(run, layer));
         TXD_TRY(txd_mlp_backward(run, layer));
         if (run->model->config->cross)
             TXD_TRY(txd_attention_backward(run, layer, TXD_ATTENTION_CROSS));
@@ -191,6 +195,13 @@ static void clear_memory(txd_run *run)
                count * txd_dtype_bytes(run->pass.dtype));
 }
 
+void txd_backward_begin(txd_run *run)
+{
+    memset(run->gradient, 0, sizeof run->gradient);
+    txd_gradients_clear(run);
+    txd_run_enter_back(run, (int)run->model->config->n_layers - 1);
+}
+
 txd_status txd_stream_backward(txd_run *run)
 {
     TXD_TRY(final_norm_back(run));
@@ -200,8 +211,7 @@ txd_status txd_stream_backward(txd_run *run)
 
 txd_status txd_decoder_backward(txd_run *run)
 {
-    memset(run->gradient, 0, sizeof run->gradient);
-    txd_gradients_clear(run);
+    txd_backward_begin(run);
     clear_memory(run);
     TXD_TRY(token_losses(run));
     TXD_TRY(txd_logits_in_tiles(run, logit_tile_back));

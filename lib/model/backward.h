@@ -22,6 +22,8 @@ void txd_gradients_clear(txd_run *run);
 /* Divides all of them by the loss scale. */
 void txd_gradients_unscale(txd_run *run);
 
+/* No gradient yet; the last layer is at hand, where the way back begins. */
+void txd_backward_begin(txd_run *run);
 /* From the gradient of what the pass makes of the stream, in the buffer of its end, to
  * those of the embeddings. */
 txd_status txd_stream_backward(txd_run *run);
@@ -48,6 +50,9 @@ txd_status txd_layer_branch_back(txd_run *run, int layer, txd_point branch,
 txd_status txd_layer_residual_back(txd_run *run, int layer, txd_point out,
                                    txd_point branch, txd_point stream);
 
+/* The values of a part that the way there did not keep, made as they were then. */
+txd_status txd_attention_again(txd_run *run, int layer, txd_attention_kind kind);
+txd_status txd_mlp_again(txd_run *run, int layer);
 /* The parts of a block: from the gradient of what it passes on to that of what enters
  * it, which the part before, or the block, will offer. */
 txd_status txd_attention_backward(txd_run *run, int layer, txd_attention_kind kind);

@@ -117,7 +117,7 @@ txd_status txd_layer_branch_back(txd_run *run, int layer, txd_point branch,
         .count = run->batch * run->length * run->model->config->d_model,
     };
 
-    if (run->value[branch] != run->value[out])
+    if (run->own[branch] != NULL)
         return ops->ops.scale_back(&run->ctx, &args);
     memcpy(args.out, args.x, args.count * txd_dtype_bytes(run->pass.dtype));
     return TXD_OK;

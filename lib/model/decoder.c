@@ -16,6 +16,15 @@ txd_op_site txd_op_at(const struct txd_layer_ops *ops, txd_op op, int layer,
     return at;
 }
 
+void txd_run_repeat(txd_run *run, txd_point point, size_t count)
+{
+    if (run->own[point] == NULL)
+        return;
+    memcpy(run->own[point], run->value[point],
+           count * txd_dtype_bytes(run->model->backend->dtype));
+    run->value[point] = run->own[point];
+}
+
 /* ---- steps that the halves of a block share ---- */
 
 txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map *map)
@@ -69,21 +78,21 @@ struct txd_norm_map txd_final_norm(const txd_run *run)
                                  run->model->final_gain, run->model->final_bias};
 }
 
-/* Without a residual scale, and with nobody to edit it, the branch is the output. */
+/* Without a residual scale, and with nobody to edit it, the branch is the output and
+ * has no memory of its own. */
 txd_status txd_layer_branch(txd_run *run, int layer, txd_point branch, txd_point out)
 {
-    double factor = run->model->config->layers[layer].residual_scale;
     struct txd_layer_ops *ops = &run->layer_ops[layer];
     struct txd_scale_args args = {
         .at = txd_op_at(ops, TXD_OP_scale, layer, branch),
         .out = run->own[branch],
         .x = run->value[out],
-        .factor = factor,
+        .factor = run->model->config->layers[layer].residual_scale,
         .count = run->batch * run->length * run->model->config->d_model,
     };
 
     run->value[branch] = run->value[out];
-    if (factor != 1 || (txd_run_wants(run, branch, layer) & TXD_ASK_EDIT)) {
+    if (args.out != NULL) {
         TXD_TRY(ops->ops.scale(&run->ctx, &args));
         run->value[branch] = run->own[branch];
     }
@@ -161,34 +170,15 @@ static txd_status embeddings(txd_run *run)
         TXD_TRY(sinusoids(run));
     sum.a = run->value[TXD_POINT_EMBED_TOK];
     sum.b = run->value[TXD_POINT_EMBED_POS];
-    run->value[TXD_POINT_EMBED_OUT] = run->own[TXD_POINT_EMBED_OUT];
+    run->value[TXD_POINT_EMBED_OUT] = sum.b != NULL ? sum.out : (void *)sum.a;
     if (sum.b != NULL)
         TXD_TRY(ops->ops.add(&run->ctx, &sum));
     else
-        memcpy(sum.out, sum.a, sum.count * txd_dtype_bytes(run->pass.dtype));
+        txd_run_repeat(run, TXD_POINT_EMBED_OUT, sum.count);
     return txd_taps_offer(run, TXD_POINT_EMBED_OUT, -1);
 }
 
 /* ---- blocks ---- */
-
-/* Own buffers for the layer, where a backward half will read them. What the layer
- * before has left is forgotten, so that a tap which asks for a value before it is
- * formed (under a fault of order) is not given another layer's. */
-static void enter_layer(txd_run *run, size_t layer)
-{
-    for (int p = 0; p < TXD_POINT_COUNT; p++)
-        if (txd_point_per_layer((txd_point)p)) {
-            run->value[p] = NULL;
-            if (run->kept != NULL)
-                run->own[p] = run->kept[layer].own[p];
-        }
-}
-
-static void leave_layer(txd_run *run, size_t layer)
-{
-    if (run->kept != NULL)
-        memcpy(run->kept[layer].value, run->value, sizeof run->value);
-}
 
 txd_status txd_run_progress(txd_run *run, size_t done)
 {
@@ -208,23 +198,21 @@ txd_status txd_run_progress(txd_run *run, size_t done)
 static txd_status blocks(txd_run *run)
 {
     const txd_config *c = run->model->config;
-    size_t bytes = run->batch * run->length * c->d_model *
-                   txd_dtype_bytes(run->model->backend->dtype);
+    size_t count = run->batch * run->length * c->d_model;
     txd_point end = TXD_POINT_EMBED_OUT;
 
     for (size_t l = 0; l < c->n_layers; l++) {
-        const void *stream = run->value[end];
+        void *stream = run->value[end];
 
-        enter_layer(run, l);
-        memcpy(run->own[TXD_POINT_RESID_PRE], stream, bytes);
-        run->value[TXD_POINT_RESID_PRE] = run->own[TXD_POINT_RESID_PRE];
+        txd_run_enter(run, (int)l);
+        run->value[TXD_POINT_RESID_PRE] = stream;
+        txd_run_repeat(run, TXD_POINT_RESID_PRE, count);
         TXD_TRY(txd_taps_offer(run, TXD_POINT_RESID_PRE, (int)l));
         TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_SELF));
         if (c->cross)
             TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_CROSS));
         TXD_TRY(txd_mlp_forward(run, (int)l));
         end = txd_stream_after_layer(c);
-        leave_layer(run, l);
         TXD_TRY(txd_run_progress(run, l + 1));
     }
     return TXD_OK;

@@ -75,8 +75,7 @@ txd_status txd_encoder_backward(txd_run *run)
                         encoder->batch, encoder->length, run->batch,
                         run->memory_length);
     encoder->pass.loss_scale = run->pass.loss_scale;
-    memset(encoder->gradient, 0, sizeof encoder->gradient);
-    txd_gradients_clear(encoder);
+    txd_backward_begin(encoder);
     memcpy(encoder->d_own[encoder->stream_end], run->d_own[TXD_POINT_INPUT_MEMORY],
            rows * run->model->config->d_model * txd_dtype_bytes(run->pass.dtype));
     TXD_TRY(txd_stream_backward(encoder));

@@ -167,6 +167,21 @@ txd_status txd_mlp_forward(txd_run *run, int layer)
     return pre ? TXD_OK : txd_layer_norm(run, layer, &norm);
 }
 
+txd_status txd_mlp_again(txd_run *run, int layer)
+{
+    struct txd_norm_map norm = norm_of(run, layer);
+
+    if (txd_run_makes_again(run, TXD_POINT_NORM2_OUT, layer))
+        TXD_TRY(txd_layer_norm(run, layer, &norm));
+    if (txd_run_makes_again(run, TXD_POINT_MLP_GATE_ACT, layer))
+        TXD_TRY(activate(run, layer, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_GATE));
+    if (!txd_run_makes_again(run, TXD_POINT_MLP_ACT, layer))
+        return TXD_OK;
+    return run->model->config->gated
+               ? multiply(run, layer)
+               : activate(run, layer, TXD_POINT_MLP_ACT, TXD_POINT_MLP_UP);
+}
+
 txd_status txd_mlp_backward(txd_run *run, int layer)
 {
     const txd_config *c = run->model->config;

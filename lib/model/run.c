@@ -134,18 +134,17 @@ static txd_status make_slots(txd_run *run)
     return TXD_OK;
 }
 
-/* What is kept per layer. */
-static txd_status make_layers(txd_run *run)
+/* What says where things are in memory. */
+static txd_status make_homes(txd_run *run)
 {
-    size_t layers = run->model->config->n_layers;
+    size_t layers = run->model->config->n_layers, stays = 10 * run->stops;
 
     run->planes = txd_arena_alloc(run->arena, 2 * layers, sizeof *run->planes);
-    if (run->planes == NULL)
-        return TXD_ERR_MEMORY;
-    if (!run->options.backward)
-        return TXD_OK;
-    run->kept = txd_arena_alloc(run->arena, layers, sizeof *run->kept);
-    return run->kept == NULL ? TXD_ERR_MEMORY : TXD_OK;
+    run->homes = txd_arena_alloc(run->arena, run->stops, sizeof *run->homes);
+    run->stays = txd_arena_alloc(run->arena, stays, sizeof *run->stays);
+    run->edited = txd_arena_alloc(run->arena, run->stops, 1);
+    return run->planes && run->homes && run->stays && run->edited ? TXD_OK
+                                                                  : TXD_ERR_MEMORY;
 }
 
 /* The plan's taps first: what they edit, the others see. */
@@ -183,7 +182,7 @@ static txd_status fill_run(txd_run *run)
     TXD_TRY(join_taps(run));
     TXD_TRY(make_sites(run));
     TXD_TRY(make_ops(run));
-    TXD_TRY(make_layers(run));
+    TXD_TRY(make_homes(run));
     return make_slots(run);
 }
 
@@ -267,6 +266,7 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
     const txd_extent extent = txd_inputs_extent(inputs);
 
     TXD_TRY(txd_inputs_check(inputs, run->options.claimed));
+    TXD_TRY(txd_taps_ask(run, step));
     TXD_TRY(txd_run_shape(run, &extent));
     run->pass.inputs = inputs;
     run->pass.step = step;
@@ -275,7 +275,6 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
         run->parameters_offered = true;
         TXD_TRY(txd_taps_parameters(run));
     }
-    TXD_TRY(txd_taps_ask(run, step));
     TXD_TRY(txd_run_form(run));
     TXD_TRY(txd_decoder_forward(run));
     if (run->options.backward && !run->model->config->is_encoder)

@@ -58,71 +58,19 @@ static void carve_inputs(struct txd_run *run, struct carver *carver)
     run->no_target = carve(carver, count, 1);
 }
 
-/* Points whose whole value has its own buffer. */
-static bool has_buffer(const struct txd_run *run, txd_point point)
-{
-    txd_place place = txd_point_get(point)->place;
-
-    return place != TXD_PLACE_INPUT && place != TXD_PLACE_TILE &&
-           place != TXD_PLACE_ROWS && txd_point_exists(run->model->config, point);
-}
-
-static size_t value_count(const struct txd_run *run, struct carver *carver,
-                          txd_point point)
-{
-    const txd_extent extent = txd_run_extent(run);
-    size_t dims[TXD_MAX_RANK], count = 1;
-    int rank = txd_point_dims(dims, run->model->config, point, &extent);
-
-    for (int i = 0; i < rank; i++)
-        if (carver->status == TXD_OK)
-            carver->status = txd_size_mul(&count, count, dims[i]);
-    return count;
-}
-
-/* One buffer for every point, or only for those of layers. */
-static void carve_points(struct txd_run *run, struct carver *carver,
-                         void *own[TXD_POINT_COUNT], bool layers_only)
-{
-    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
-
-    for (int p = 0; p < TXD_POINT_COUNT; p++) {
-        txd_point point = (txd_point)p;
-
-        if (layers_only && !txd_point_per_layer(point))
-            continue;
-        own[p] = has_buffer(run, point)
-                     ? carve(carver, value_count(run, carver, point), bytes)
-                     : NULL;
-    }
-}
-
+/* All values and gradients of the pass. */
 static void carve_values(struct txd_run *run, struct carver *carver)
 {
-    size_t largest = 1;
+    size_t bytes = 0;
+    char *memory;
 
-    for (int p = 0; p < TXD_POINT_COUNT; p++)
-        if (has_buffer(run, (txd_point)p)) {
-            size_t count = value_count(run, carver, (txd_point)p);
-
-            largest = count > largest ? count : largest;
-        }
-    carve_points(run, carver, run->own, false);
-    run->scratch = carve(carver, largest, txd_dtype_bytes(run->model->backend->dtype));
-}
-
-/* The first layer's points are in run->own. */
-static void carve_layers(struct txd_run *run, struct carver *carver)
-{
-    for (size_t l = 0; l < run->model->config->n_layers; l++) {
-        void *own[TXD_POINT_COUNT];
-
-        memcpy(own, run->own, sizeof own);
-        if (l > 0)
-            carve_points(run, carver, own, true);
-        if (carver->base != NULL)
-            memcpy(run->kept[l].own, own, sizeof own);
-    }
+    if (carver->status == TXD_OK)
+        carver->status = txd_run_lives(run);
+    if (carver->status == TXD_OK)
+        carver->status = txd_run_places(&bytes, run);
+    memory = carve(carver, bytes, 1);
+    if (memory != NULL)
+        txd_run_settle(run, memory);
 }
 
 /* The longer of the two sequences that queries attend to. */
@@ -189,8 +137,6 @@ static void carve_backward(struct txd_run *run, struct carver *carver)
 {
     size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
 
-    carve_layers(run, carver);
-    carve_points(run, carver, run->d_own, false);
     run->d_logits = NULL;
     if (!run->model->config->is_encoder)
         run->d_logits =
@@ -233,6 +179,21 @@ static void set_extent(txd_run *run, const txd_extent *extent)
     run->memory_length = run->model->config->cross ? extent->memory : 0;
 }
 
+/* What taps edit has memory of its own. True if that is not what it was. */
+static bool note_edits(txd_run *run)
+{
+    bool changed = false;
+
+    for (size_t stop = 0; stop < run->stops; stop++) {
+        unsigned wants = run->watch[TXD_SITE_VALUE].wishes[stop].all;
+        uint8_t edited = (wants & TXD_ASK_EDIT) != 0;
+
+        changed |= run->edited[stop] != edited;
+        run->edited[stop] = edited;
+    }
+    return changed;
+}
+
 static bool has_extent(const txd_run *run, const txd_extent *extent)
 {
     return run->memory != NULL && run->batch == extent->batch &&
@@ -246,6 +207,7 @@ txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *ex
     struct carver carver = {NULL, 0, TXD_OK};
 
     set_extent(&copy, extent);
+    note_edits(&copy);
     carve_all(&copy, &carver);
     if (carver.status != TXD_OK)
         return carver.status;
@@ -259,7 +221,9 @@ txd_status txd_run_shape(txd_run *run, const txd_extent *extent)
     void *memory;
     size_t bytes;
 
-    if (has_extent(run, extent))
+    bool changed = note_edits(run);
+
+    if (!changed && has_extent(run, extent))
         return TXD_OK;
     TXD_TRY(txd_run_measure(&bytes, run, extent));
     if (bytes > run->memory_bytes) {

@@ -79,9 +79,23 @@ struct txd_watch {
     size_t count;            /* 0: this run has none of the kind */
 };
 
-/* The points of one layer, kept for the backward half. */
-struct txd_layer_values {
-    void *own[TXD_POINT_COUNT], *value[TXD_POINT_COUNT]; /* as of struct txd_run */
+/* When something is in memory. Time counts stops: stop s is time s on the way there and
+ * 2 * stops - 1 - s on the way back. What ends and what begins at the same time never
+ * share memory. */
+struct txd_stay {
+    size_t first, last; /* first > last: never */
+    size_t bytes, offset;
+    void *memory; /* NULL if it is never there */
+};
+
+/* Where the whole value of a stop is, and its gradient. */
+struct txd_home {
+    size_t root;   /* the stop whose value it is: its own, or the one that it repeats */
+    size_t needed; /* the last time on the way back at which it is read; 0 = not */
+    struct txd_stay value; /* of a root */
+    struct txd_stay again; /* made again on the way back instead of kept */
+    struct txd_stay gradient;
+    struct txd_stay scratch[2]; /* for the operation that makes it, there and back */
 };
 
 struct txd_run {
@@ -111,15 +125,19 @@ struct txd_run {
     uint8_t *padded;        /* (b, t): 1 where input.valid is 0 */
     uint8_t *padded_memory; /* (b, memory_length): the same of the memory */
     uint8_t *no_target;
-    void *own[TXD_POINT_COUNT];    /* each untiled point's own buffer */
+    struct txd_home *homes;        /* one per stop */
+    struct txd_stay **stays;       /* room for those of all homes */
+    uint8_t *edited;               /* by stop: taps edit it (as the homes know) */
+    void *own[TXD_POINT_COUNT];    /* where each untiled point of the current layer is
+                                      formed; NULL where it repeats another's value */
     void *value[TXD_POINT_COUNT];  /* its value in the current layer */
-    struct txd_layer_values *kept; /* one per layer; NULL without a backward half */
+    bool is_again;                 /* values are made again: nobody is offered them */
     double *max, *lse;             /* (b, h, q) of the current layer */
     struct txd_tile *tiles;        /* a wave of them, over their own memory */
     struct txd_tile *formed_tiles; /* the same, aimed at `formed` */
     struct txd_stats_part *parts;  /* of a whole value, by chunk */
     size_t wave, tile_rows, chunk_rows, logit_rows;
-    void *scratch;                       /* as large as the largest whole value */
+    void *scratch;                       /* of the operation that is called */
     char *slot;                          /* one per tap, for whole values */
     size_t *slot_offset;                 /* of each tap; [tap_count] = total */
     void *logits;                        /* a row tile */
@@ -200,7 +218,21 @@ txd_point txd_tile_point(const struct txd_tile *tile, txd_site_kind kind, int wh
 txd_tensor txd_tile_tensor(const txd_run *run, const struct txd_tile *tile,
                            txd_site_kind kind, txd_point point);
 
-/* Memory for a shape (run_layout.c). */
+/* When each value and gradient of a pass is in memory, by what reads it, and by what
+ * taps name (run_lives.c); then where, in *bytes together (run_places.c). */
+txd_status txd_run_lives(txd_run *run);
+txd_status txd_run_places(size_t *bytes, txd_run *run);
+/* Gives the homes their memory; and the run those outside of layers. */
+void txd_run_settle(txd_run *run, char *memory);
+/* Those of one layer: no value of it yet; all values that are kept, and no gradient. */
+void txd_run_enter(txd_run *run, int layer);
+void txd_run_enter_back(txd_run *run, int layer);
+/* The home of a point; NULL if the pass has none such. */
+struct txd_home *txd_run_home(const txd_run *run, txd_point point, int layer);
+/* True if the way back makes the value again. */
+bool txd_run_makes_again(const txd_run *run, txd_point point, int layer);
+
+/* Memory for a shape and for what taps edit in this step (run_layout.c). */
 txd_status txd_run_shape(txd_run *run, const txd_extent *extent);
 /* Bytes that a shape needs. */
 txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent);
@@ -232,6 +264,10 @@ txd_status txd_logit_rows(txd_run *run, size_t row, size_t rows);
 txd_status txd_logits_in_tiles(txd_run *run,
                                txd_status (*body)(txd_run *run,
                                                   const struct txd_logit_tile *tile));
+
+/* Moves the value of a point, which is another's, to memory of its own if it has any:
+ * where a tap edits it. */
+void txd_run_repeat(txd_run *run, txd_point point, size_t count);
 
 /* Shared by the parts: one norm, one linear map, one residual addition. `layer` is -1
  * for the final norm. */

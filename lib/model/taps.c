@@ -312,7 +312,9 @@ txd_status txd_taps_offer(txd_run *run, txd_point point, int layer)
 {
     int stop = txd_run_stop(run, point, layer);
 
-    return stop < 0 ? TXD_OK : offer(run, TXD_SITE_VALUE, stop, run->value[point]);
+    if (stop < 0 || run->is_again)
+        return TXD_OK;
+    return offer(run, TXD_SITE_VALUE, stop, run->value[point]);
 }
 
 txd_status txd_taps_offer_gradient(txd_run *run, txd_point point, int layer)

@@ -117,8 +117,9 @@ typedef struct txd_tap {
     /* The bits this tap wants at a site; called before the first step, for every
      * site, and again at each step. 0 = leave it alone. NULL = nothing. */
     unsigned (*ask)(void *self, const txd_site *site);
-    /* Earlier points whose values the callbacks use when offered `point`; ended by
-     * TXD_POINT_COUNT. NULL = none. */
+    /* Earlier points whose values the callbacks use when offered `point`, and later
+     * ones whose gradients they use; ended by TXD_POINT_COUNT. NULL = none. Asked about
+     * all points when memory is divided: what nobody names may be overwritten. */
     const txd_point *(*needs)(void *self, txd_point point);
     /* EDIT: changes block->value in place (always the whole value); runs before any
      * reader, on the calling thread. Inputs must stay such that tables can be indexed

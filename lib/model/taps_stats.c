@@ -55,7 +55,7 @@ txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
         job.skip = run->padded_memory;
     if (value->dtype == TXD_I32) {
         real.dtype = run->model->backend->dtype;
-        real.data = run->scratch;
+        real.data = txd_run_home(run, point, -1)->scratch[0].memory;
         txd_convert(real.data, real.dtype, value->data, TXD_I32,
                     txd_tensor_count(value));
         job.value = &real;

@@ -26,9 +26,8 @@ const txd_point *steered_needs(void *self, txd_point point)
 {
     struct probe *p = self;
 
-    ck_assert_int_eq((int)point, (int)p->point);
     p->needs[1] = TXD_POINT_COUNT;
-    return p->needs;
+    return point == p->point ? p->needs : NULL;
 }
 
 static double sum_of(const txd_tensor *t)
