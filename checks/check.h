@@ -18,11 +18,11 @@ typedef enum txd_verdict {
     TXD_VERDICT_INFO,
     TXD_VERDICT_WARN,
     TXD_VERDICT_FAIL,
-    TXD_VERDICT_SKIP,   /* with the reason */
-    TXD_VERDICT_BROKEN, /* the law itself could not be evaluated as it must be */
+    TXD_VERDICT_SKIP, /* with the reason */
+    TXD_VERDICT_OPEN, /* it could not be decided: no bound, or nothing finite */
 } txd_verdict;
 
-/* "pass", "info", "warn", "fail", "skip", "broken". */
+/* "pass", "info", "warn", "fail", "skip", "open". */
 const char *txd_verdict_name(txd_verdict verdict);
 
 /* One broken (or noteworthy) place. Coordinates are -1 where there are none. */
@@ -138,7 +138,7 @@ txd_status txd_checks_recording(txd_checks **out, const txd_trace *recording,
                                 const txd_setting *root,
                                 const txd_check_select *select);
 
-/* 1 if any fails; else 2 if any is broken; else 77 if nothing was evaluated; else 0.
+/* 1 if any fails; else 2 if any is open; else 77 if nothing was evaluated; else 0.
  * `strict` counts a warning as a failure. */
 int txd_checks_exit(const txd_result *results, size_t count, bool strict);
 

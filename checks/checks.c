@@ -303,6 +303,45 @@ static void note_gaps(entry *e)
         add_note(e, not_together);
 }
 
+/* Where to look is told by the names of self-attention; findings that are all of
+ * cross-attention mean its own. */
+static txd_status name_cross(txd_result *result, txd_arena *arena)
+{
+    const char *rest = result->look_next, *found;
+    txd_text text;
+
+    for (size_t i = 0; i < result->finding_count; i++)
+        if (!strstr(result->findings[i].site, ".cross."))
+            return TXD_OK;
+    if (result->finding_count == 0 || !strstr(rest, "attn."))
+        return TXD_OK;
+    txd_text_init(&text);
+    for (; (found = strstr(rest, "attn.")); rest = found + strlen("attn.")) {
+        txd_text_add_bytes(&text, rest, (size_t)(found - rest));
+        txd_text_add(&text, "cross.");
+    }
+    txd_text_add(&text, rest);
+    result->look_next = txd_arena_string(arena, txd_text_get(&text));
+    txd_text_finish(&text);
+    return result->look_next ? TXD_OK : TXD_ERR_MEMORY;
+}
+
+static const char nothing[] = "there was nothing to judge";
+
+/* Values that are not finite are the usual reason for having nothing to judge. */
+static void point_to_finite(txd_checks *checks)
+{
+    bool is_finite = true;
+
+    for (size_t i = 0; i < checks->count; i++)
+        if (strcmp(checks->entries[i].choice.check->name, "finite") == 0)
+            is_finite = checks->entries[i].result.verdict != TXD_VERDICT_FAIL;
+    for (size_t i = 0; i < checks->count && !is_finite; i++)
+        if (strcmp(checks->entries[i].result.note, nothing) == 0)
+            skip(&checks->entries[i],
+                 "there was nothing finite to judge: see `finite`");
+}
+
 static txd_status finish_entry(entry *e)
 {
     txd_result *result = &e->result;
@@ -310,16 +349,19 @@ static txd_status finish_entry(entry *e)
 
     if (!e->is_set_up)
         return TXD_OK;
-    if (e->shown == 0) {
-        skip(e, e->is_lacking ? never_together
-                              : "the pass offered nothing that this law reads");
-        return TXD_OK;
-    }
     status = e->choice.check->finish(e->state, result);
     if (status == TXD_ERR_MEMORY)
         return status;
+    if (e->shown == 0) { /* what the law says it lacks is the better reason */
+        if (e->is_lacking)
+            skip(e, never_together);
+        else if (strncmp(result->note, "not recorded", 12) != 0)
+            skip(e, "the pass offered nothing that this law reads");
+        result->verdict = TXD_VERDICT_SKIP;
+        return TXD_OK;
+    }
     if (status != TXD_OK) {
-        result->verdict = TXD_VERDICT_BROKEN;
+        result->verdict = TXD_VERDICT_OPEN;
         snprintf(result->note, sizeof result->note, "%s", txd_message());
     }
     if (result->verdict == TXD_VERDICT_PASS && result->evaluated == 0) {
@@ -327,20 +369,30 @@ static txd_status finish_entry(entry *e)
         if (e->is_lacking)
             skip(e, never_together);
         else if (!result->note[0])
-            skip(e, "there was nothing to judge");
+            skip(e, nothing);
     }
     if (result->verdict != TXD_VERDICT_SKIP)
         note_gaps(e);
     return TXD_OK;
 }
 
+static txd_status finish_all(txd_checks *checks)
+{
+    for (size_t i = 0; i < checks->count; i++) {
+        TXD_TRY(finish_entry(&checks->entries[i]));
+        TXD_TRY(name_cross(&checks->entries[i].result, checks->arena));
+    }
+    point_to_finite(checks);
+    for (size_t i = 0; i < checks->count; i++)
+        checks->results[i] = checks->entries[i].result;
+    checks->is_finished = true;
+    return TXD_OK;
+}
+
 txd_status txd_checks_finish(const txd_result **out, size_t *count, txd_checks *checks)
 {
-    for (size_t i = 0; !checks->is_finished && i < checks->count; i++) {
-        TXD_TRY(finish_entry(&checks->entries[i]));
-        checks->results[i] = checks->entries[i].result;
-    }
-    checks->is_finished = true;
+    if (!checks->is_finished)
+        TXD_TRY(finish_all(checks));
     *out = checks->results;
     *count = checks->count;
     return TXD_OK;

@@ -65,16 +65,6 @@ static const txd_point *needs(void *self, txd_point point)
     return s->needs[point];
 }
 
-/* Tokens that predict one: the loss is the mean over them. */
-static size_t pairs_of(const txd_inputs *inputs)
-{
-    size_t pairs = 0;
-
-    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
-        pairs += txd_inputs_is_pair(inputs, i);
-    return pairs;
-}
-
 static void note_value(state *s, const txd_nonfinite *site, const txd_block *block,
                        const txd_meeting *meeting)
 {
@@ -86,7 +76,7 @@ static void note_value(state *s, const txd_nonfinite *site, const txd_block *blo
         s->told.format = block->pass->format;
         s->told.largest = block->pass->largest;
         s->told.loss_scale = block->pass->loss_scale;
-        s->told.pairs = pairs_of(block->pass->inputs);
+        s->told.pairs = txd_inputs_pairs(block->pass->inputs);
     }
     if (!s->last.name[0] || s->last.step != s->origin.step ||
         (site->step == s->origin.step && txd_nonfinite_precedes(&s->last, site)))

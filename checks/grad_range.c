@@ -191,6 +191,10 @@ static void judge_depth(state *s)
     txd_finding finding = start(s, 0, ratio, s->limit[EXPLODE_RATIO]);
     char text[32];
 
+    /* Of a layer that is not finite the norm is that of the finite elements. */
+    if (txd_grad_nonfinite(&s->sums.layers[0]) > 0 ||
+        txd_grad_nonfinite(&s->sums.layers[last]) > 0)
+        return;
     if (last == 0 || !isfinite(ratio) || !txd_grad_is_whole(&s->sums, 0) ||
         !txd_grad_is_whole(&s->sums, last))
         return;

@@ -14,11 +14,13 @@
 #include "checks/law.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Rows of one attention of a layer, or of a tile of it. All zero is none. */
 typedef struct tally {
     txd_status status;
+    bool without_loss; /* no token predicts another */
     uint64_t judged, broken, inherited;
     uint64_t products; /* broken rows of which d_j = w_j g_j explains every cell */
     double sum, size;  /* of the worst: its sum, and that of the magnitudes */
@@ -29,6 +31,7 @@ typedef struct tally {
 typedef struct state {
     const txd_config *claimed;
     tally *tallies; /* two per layer */
+    bool without_loss;
     size_t batches;
 } state;
 
@@ -143,6 +146,9 @@ static void reduce(void *slot, const void *self, const txd_block *block)
     (void)self;
     if (!block->value.data)
         return;
+    t->without_loss = txd_inputs_pairs(inputs) == 0;
+    if (t->without_loss) /* all gradients are 0 and say nothing */
+        return;
     t->status = txd_block_earlier(&j.weights, block, weights);
     if (t->status == TXD_OK)
         t->status = txd_block_gradient(&j.gradient, block, weights);
@@ -169,6 +175,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     tally *to = &s->tallies[txd_law_part(block->site)], sum;
 
     s->batches = block->pass->inputs->batch;
+    s->without_loss |= part->without_loss;
     if (part->status != TXD_OK)
         return txd_fail(part->status,
                         "grad_row_sum: %s is judged by the weights and their gradient, "
@@ -239,6 +246,9 @@ static txd_status finish(void *self, txd_result *result)
         }
         TXD_TRY(add_attention(result, s, i));
     }
+    if (result->evaluated == 0 && s->without_loss)
+        snprintf(result->note, sizeof result->note,
+                 "no token predicts another: there is no loss, and no gradient");
     if (result->verdict == TXD_VERDICT_PASS && result->evaluated == 0 && inherited > 0)
         return txd_fail(TXD_ERR_LIMIT,
                         "no gradient of the weights is finite: see `finite`");

@@ -58,20 +58,12 @@ void txd_grad_sums_finish(txd_grad_sums *sums)
     sums->outside = NULL;
 }
 
-static bool has_pair(const txd_inputs *inputs)
-{
-    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
-        if (txd_inputs_is_pair(inputs, i))
-            return true;
-    return false;
-}
-
 void txd_grad_sums_begin(txd_grad_sums *sums, const txd_pass *pass)
 {
     const double unknown = (double)NAN;
 
     sums->step = pass->step;
-    sums->has_loss = has_pair(pass->inputs);
+    sums->has_loss = txd_inputs_pairs(pass->inputs) > 0;
     sums->outside_count = 0;
     for (size_t l = 0; l < sums->claimed->n_layers; l++)
         sums->layers[l] =

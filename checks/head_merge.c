@@ -200,11 +200,11 @@ static txd_status add_attention(txd_result *result, const state *s, int layer,
     finding = txd_law_finding(txd_point_in(kind, TXD_POINT_ATTN_MERGED), layer, &t->at);
     finding.measured = measured;
     txd_law_say_place(&finding, s->batches);
+    txd_law_numbers(merged, t->merged, expected, t->expected);
     txd_law_say(&finding,
                 "token %" PRId64 ", lane %zu of the head is %s, the heads have %s; "
                 "%" PRIu64 " of %" PRIu64 " elements are off",
-                t->at.query, t->lane, txd_law_number(merged, t->merged),
-                txd_law_number(expected, t->expected), t->broken, t->judged);
+                t->at.query, t->lane, merged, expected, t->broken, t->judged);
     say_order(&finding, s, t);
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += t->broken - 1;

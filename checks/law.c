@@ -123,3 +123,14 @@ const char *txd_law_number(char text[32], double value)
     snprintf(text, 32, "%.3g", value);
     return text;
 }
+
+void txd_law_numbers(char found[32], double x, char expected[32], double y)
+{
+    txd_law_number(found, x);
+    txd_law_number(expected, y);
+    for (int digits = 4; digits <= 17 && x != y && strcmp(found, expected) == 0;
+         digits++) {
+        snprintf(found, 32, "%.*g", digits, x);
+        snprintf(expected, 32, "%.*g", digits, y);
+    }
+}

@@ -44,7 +44,7 @@ txd_status txd_threshold_read(double *out, txd_threshold threshold,
                               const txd_check_context *context);
 
 /* gamma_n(u) = n u / (1 - n u): the relative error of n roundings. Infinite where
- * n u >= 1: then there is no bound, and a law that needs one is broken. */
+ * n u >= 1: then there is no bound, and a law that needs one stays open. */
 double txd_law_gamma(double n, double u);
 
 /* True if `measured` is worse than `than`: larger, or NaN where that is a number. */
@@ -101,6 +101,8 @@ void txd_law_say_place(txd_finding *finding, size_t batches);
 
 /* "0.0312", "nan", "2.1e-07": a measure as people read it. `text` holds 32 bytes. */
 const char *txd_law_number(char text[32], double value);
+/* Two numbers that differ, in as many digits as tell them apart. */
+void txd_law_numbers(char found[32], double x, char expected[32], double y);
 
 #ifdef __cplusplus
 }

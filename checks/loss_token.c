@@ -307,11 +307,11 @@ static txd_status add_broken(txd_result *result, const state *s)
 
     finding.measured = s->measured;
     finding.allowed = s->allowed;
+    txd_law_numbers(loss, s->worst.loss, expected, s->worst.expected);
     txd_law_say(&finding,
                 "the loss at token %zu is %s; its logits and the next token, %d, give "
                 "%s; %llu of %llu tokens are off",
-                s->worst.token, txd_law_number(loss, s->worst.loss), (int)s->worst.next,
-                txd_law_number(expected, s->worst.expected),
+                s->worst.token, loss, (int)s->worst.next, expected,
                 (unsigned long long)s->broken, (unsigned long long)s->judged);
     say_cause(&finding, s);
     TXD_TRY(txd_result_add(result, &finding));

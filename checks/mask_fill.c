@@ -80,12 +80,11 @@ static void say_cell(txd_finding *finding, const txd_mask_tally *t,
     const txd_mask_cell *cell = &t->cells[wrong];
     char found[32], expected[32], score[32];
 
+    txd_law_numbers(score, cell->score, found, cell->masked);
     txd_law_say(finding, "query %" PRId64 ", key %" PRId64, cell->at.query,
                 cell->at.key);
     if (wrong == TXD_MASK_FILLED || wrong == TXD_MASK_CHANGED)
-        txd_law_say(finding, " is visible, but its score %s became %s",
-                    txd_law_number(score, cell->score),
-                    txd_law_number(found, cell->masked));
+        txd_law_say(finding, " is visible, but its score %s became %s", score, found);
     else
         txd_law_say(finding, " is hidden, but its score %s became %s instead of %s",
                     txd_law_number(score, cell->score),

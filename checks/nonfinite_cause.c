@@ -263,11 +263,50 @@ static bool say_table(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
+/* What came in from outside holds it itself. */
+static bool say_memory(txd_finding *finding, const txd_origin *o)
+{
+    if (o->site->kind != TXD_SITE_VALUE || o->site->point != TXD_POINT_INPUT_MEMORY)
+        return false;
+    txd_law_say(finding, o->params->claimed->encoder_layers > 0
+                             ? ". Cause: the encoder makes it, whose values are not "
+                               "looked at"
+                             : ". Cause: the memory that was given holds it "
+                               "(input.memory)");
+    return true;
+}
+
+/* A recording need not hold what it was made from. Of the logits a pass keeps no more
+ * than that they were finite. */
+static bool say_unrecorded(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    const char *before = "";
+    bool is_lacking = false;
+
+    for (size_t i = 0; i < m->operand_count; i++)
+        is_lacking |=
+            m->parts[i].count == 0 && m->operands[i].point != TXD_POINT_LOGITS;
+    if (!is_lacking)
+        return false;
+    txd_law_say(finding, ". No cause is certain: it was made from ");
+    for (size_t i = 0; i < m->operand_count; i++) {
+        if (m->parts[i].count > 0)
+            continue;
+        txd_law_say(finding, "%s%s", before, txd_point_get(m->operands[i].point)->name);
+        before = ", ";
+    }
+    txd_law_say(finding, ", not at hand");
+    return true;
+}
+
 static void say_nothing(txd_finding *finding, const txd_origin *o)
 {
     double bound = o->meeting->is_set ? bound_of(o) : (double)NAN;
     char text[32];
 
+    if (say_memory(finding, o) || say_unrecorded(finding, o))
+        return;
     txd_law_say(finding, ". No cause is certain: everything before it is finite");
     if (isfinite(bound) && bound <= o->largest)
         txd_law_say(finding, ", and as claimed this operation makes %s%s of it",

@@ -232,13 +232,11 @@ static txd_status add_norm(txd_result *result, const state *s, size_t i)
     finding.measured = t->measured;
     finding.allowed = t->allowed;
     txd_law_say_place(&finding, s->batches);
+    txd_law_numbers(out, t->out, expected, t->expected);
     txd_law_say(&finding,
                 "token %" PRId64 ", channel %zu is %s, but the %s of %s is %s",
-                t->at.query, t->channel, txd_law_number(out, t->out),
-                norm->centred ? "layernorm" : "rmsnorm", txd_point_get(norm->in)->name,
-                txd_law_number(expected, t->expected));
-    if (strcmp(out, expected) == 0)
-        txd_law_say(&finding, ", off by %s", txd_law_number(out, t->measured));
+                t->at.query, t->channel, out, norm->centred ? "layernorm" : "rmsnorm",
+                txd_point_get(norm->in)->name, expected);
     txd_law_say(&finding, "; %" PRIu64 " of %" PRIu64 " tokens are off", t->broken,
                 t->judged);
     if (t->cause[0])

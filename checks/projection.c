@@ -289,11 +289,11 @@ static txd_status add_map(txd_result *result, const txd_projections *p, int laye
     finding.measured = t->measured;
     finding.allowed = t->allowed;
     txd_law_say_place(&finding, p->batches);
+    txd_law_numbers(found, t->value, expected, t->expected);
     txd_law_say(&finding,
                 "token %" PRId64 ", lane %zu is %s, its parameters and its input give "
                 "%s; %" PRIu64 " of %" PRIu64 " sampled values are off",
-                t->at.query, t->lane, txd_law_number(found, t->value),
-                txd_law_number(expected, t->expected), t->broken, t->judged);
+                t->at.query, t->lane, found, expected, t->broken, t->judged);
     txd_projection_say_cause(&finding, p, t);
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += t->broken - 1;

@@ -76,7 +76,7 @@ static void add_summary(txd_json *json, const txd_result *results, size_t count)
 {
     txd_json_key(json, "summary");
     txd_json_open_object(json);
-    for (int verdict = 0; verdict <= TXD_VERDICT_BROKEN; verdict++) {
+    for (int verdict = 0; verdict <= TXD_VERDICT_OPEN; verdict++) {
         int64_t seen = 0;
 
         for (size_t i = 0; i < count; i++)

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "BROKEN"};
+static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "OPEN"};
 
 /* What was judged, with its number: "1 row", "27 rows". */
 static void add_count(txd_text *out, uint64_t count, const char *unit)
@@ -88,14 +88,23 @@ static void add_result(txd_text *out, const txd_result *result, int width, bool 
         txd_text_addf(out, "     look next: %s\n", result->look_next);
 }
 
+/* What is not finite breaks or leaves open most other laws. */
+static bool is_finite_first(const txd_result *results, size_t count, size_t bad)
+{
+    for (size_t i = 0; i < count && bad > 1; i++)
+        if (strcmp(results[i].check, "finite") == 0)
+            return results[i].verdict == TXD_VERDICT_FAIL;
+    return false;
+}
+
 static void add_summary(txd_text *out, const txd_result *results, size_t count)
 {
     static const char *const words[] = {"passed", "for information", "warned",
-                                        "failed", "skipped",         "broken"};
-    size_t seen[TXD_VERDICT_BROKEN + 1] = {0};
-    static const txd_verdict order[] = {TXD_VERDICT_PASS,   TXD_VERDICT_FAIL,
-                                        TXD_VERDICT_WARN,   TXD_VERDICT_INFO,
-                                        TXD_VERDICT_BROKEN, TXD_VERDICT_SKIP};
+                                        "failed", "skipped",         "open"};
+    size_t seen[TXD_VERDICT_OPEN + 1] = {0};
+    static const txd_verdict order[] = {TXD_VERDICT_PASS, TXD_VERDICT_FAIL,
+                                        TXD_VERDICT_WARN, TXD_VERDICT_INFO,
+                                        TXD_VERDICT_OPEN, TXD_VERDICT_SKIP};
     const char *separator = ": ";
 
     for (size_t i = 0; i < count; i++)
@@ -109,6 +118,9 @@ static void add_summary(txd_text *out, const txd_result *results, size_t count)
     }
     if (seen[TXD_VERDICT_SKIP] == count)
         txd_text_add(out, "; nothing was evaluated");
+    if (is_finite_first(results, count,
+                        seen[TXD_VERDICT_FAIL] + seen[TXD_VERDICT_OPEN]))
+        txd_text_add(out, "; begin with finite: the others may follow from it");
     txd_text_add(out, "\n");
 }
 

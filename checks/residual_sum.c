@@ -267,11 +267,11 @@ static txd_status add_sum(txd_result *result, const state *s, int layer, txd_poi
     finding.measured = t->measured;
     finding.allowed = t->allowed;
     txd_law_say_place(&finding, s->batches);
+    txd_law_numbers(out, t->out, expected, t->expected);
     txd_law_say(&finding,
                 "token %zu, channel %zu is %s, but %s + %s is %s; %" PRIu64
                 " of %" PRIu64 " elements are off",
-                t->token, t->channel, txd_law_number(out, t->out), in, branch,
-                txd_law_number(expected, t->expected), t->broken, t->judged);
+                t->token, t->channel, out, in, branch, expected, t->broken, t->judged);
     say_cause(&finding, t, in, branch);
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += t->broken - 1;

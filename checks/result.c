@@ -8,8 +8,7 @@
 
 const char *txd_verdict_name(txd_verdict verdict)
 {
-    static const char *const names[] = {"pass", "info", "warn",
-                                        "fail", "skip", "broken"};
+    static const char *const names[] = {"pass", "info", "warn", "fail", "skip", "open"};
 
     return names[verdict];
 }
@@ -48,13 +47,13 @@ txd_status txd_result_add(txd_result *result, const txd_finding *finding)
 
 int txd_checks_exit(const txd_result *results, size_t count, bool strict)
 {
-    size_t seen[TXD_VERDICT_BROKEN + 1] = {0};
+    size_t seen[TXD_VERDICT_OPEN + 1] = {0};
 
     for (size_t i = 0; i < count; i++)
         seen[results[i].verdict]++;
     if (seen[TXD_VERDICT_FAIL] > 0 || (strict && seen[TXD_VERDICT_WARN] > 0))
         return 1;
-    if (seen[TXD_VERDICT_BROKEN] > 0)
+    if (seen[TXD_VERDICT_OPEN] > 0)
         return 2;
     return seen[TXD_VERDICT_SKIP] == count ? 77 : 0;
 }

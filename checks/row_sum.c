@@ -138,7 +138,7 @@ static txd_status add_part(txd_result *result, const state *s, size_t part)
     const layer_worst *worst = &s->layers[part];
     txd_point point =
         txd_point_in((txd_attention_kind)(part % 2), TXD_POINT_ATTN_WEIGHTS);
-    char sum[32], off[32];
+    char sum[32], expected[32], off[32];
     txd_finding finding;
 
     if (worst->broken == 0)
@@ -147,10 +147,11 @@ static txd_status add_part(txd_result *result, const state *s, size_t part)
     finding.measured = worst->measured;
     finding.allowed = worst->allowed;
     txd_law_say_place(&finding, s->batches);
+    txd_law_numbers(sum, worst->sum, expected, worst->expected);
     txd_law_say(&finding,
-                "the weights of query %lld sum to %s instead of %.0f, off by %s",
-                (long long)worst->at.query, txd_law_number(sum, worst->sum),
-                worst->expected, txd_law_number(off, worst->measured));
+                "the weights of query %lld sum to %s instead of %s, off by %s",
+                (long long)worst->at.query, sum, expected,
+                txd_law_number(off, worst->measured));
     txd_law_say(&finding, "; %llu of %llu rows of this layer are off",
                 (unsigned long long)worst->broken, (unsigned long long)worst->judged);
     say_pattern(&finding, worst);

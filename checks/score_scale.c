@@ -88,22 +88,21 @@ static void say_head(txd_finding *finding, const state *s, int layer,
                      const txd_score_tally *t)
 {
     double scale = s->claimed->layers[layer].score_scale, slope = t->sr / t->rr;
-    char claimed[32], found[32], score[32];
+    char claimed[32], found[32], score[32], expected[32];
 
+    txd_law_numbers(score, t->score, expected, t->expected);
     txd_law_say_place(finding, s->batches);
     txd_law_number(claimed, scale);
     if (!txd_score_is_line(t)) {
         txd_law_say(finding,
                     "query %" PRId64 ", key %" PRId64 ": the score is %s, %s x q.k is ",
-                    t->at.query, t->at.key, txd_law_number(score, t->score), claimed);
-        txd_law_say(finding, "%s; no single scale explains this head",
-                    txd_law_number(found, t->expected));
+                    t->at.query, t->at.key, score, claimed);
+        txd_law_say(finding, "%s; no single scale explains this head", expected);
     } else if (fabs(slope - scale) <= 1e-4 * fabs(scale)) {
         txd_law_say(finding,
                     "query %" PRId64 ", key %" PRId64 ": the score is %s, %s x q.k is ",
-                    t->at.query, t->at.key, txd_law_number(score, t->score), claimed);
-        txd_law_say(finding, "%s; the scale of the head is right",
-                    txd_law_number(found, t->expected));
+                    t->at.query, t->at.key, score, claimed);
+        txd_law_say(finding, "%s; the scale of the head is right", expected);
     } else {
         txd_law_say(finding, "scores are %s x q.k instead of %s x q.k",
                     txd_law_number(found, slope), claimed);

@@ -276,12 +276,11 @@ static txd_status add_attention(txd_result *result, const state *s, size_t i)
     finding.measured = in_ulp(s, t, t->measured);
     finding.allowed = in_ulp(s, t, t->allowed);
     txd_law_say_place(&finding, s->batches);
+    txd_law_numbers(weight, t->weight, expected, t->expected);
     txd_law_say(&finding,
                 "query %lld, key %lld has the weight %s, the float64 softmax of its "
                 "masked scores is %s",
-                (long long)t->at.query, (long long)t->at.key,
-                txd_law_number(weight, t->weight),
-                txd_law_number(expected, t->expected));
+                (long long)t->at.query, (long long)t->at.key, weight, expected);
     txd_law_say(&finding, ": %s ULP apart", txd_law_number(ulp, finding.measured));
     say_format(&finding, s, t);
     txd_law_say(&finding,
@@ -310,11 +309,11 @@ static txd_status finish(void *self, txd_result *result)
         }
         TXD_TRY(add_attention(result, s, i));
     }
-    if (s->every > 1)
+    if (s->every > 1 && result->evaluated > 0)
         snprintf(result->note, sizeof result->note,
                  "one row of every %zu was judged; worst and allowed are ULP",
                  s->every);
-    else
+    else if (result->evaluated > 0)
         snprintf(result->note, sizeof result->note, "worst and allowed are ULP");
     if (isinf(result->allowed) && result->verdict == TXD_VERDICT_PASS)
         return txd_fail(TXD_ERR_LIMIT, "no bound exists: a row has more keys than the "

@@ -83,6 +83,7 @@ txd_status txd_passes_step(txd_passes *passes, size_t step)
         TXD_TRY(txd_recorder_step_end(passes->recorder, txd_run_loss(run),
                                       txd_run_gradient_norm(run)));
     passes->loss = txd_run_loss(run);
+    passes->has_loss = txd_inputs_pairs(&inputs) > 0;
     passes->grad_norm = txd_run_gradient_norm(run);
     passes->steps_done++;
     return TXD_OK;

@@ -20,6 +20,7 @@ typedef struct txd_passes {
     txd_arena *arena;       /* of one step's inputs, while passes run */
     size_t steps_done;      /* finished, and if recorded, flushed */
     double loss, grad_norm; /* of the last of these; NaN where there is none */
+    bool has_loss;          /* some token of it predicts another */
     const txd_result *results;
     size_t result_count; /* after txd_passes_run */
 } txd_passes;

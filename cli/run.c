@@ -133,17 +133,29 @@ static double unsigned_nan(double x)
     return isnan(x) ? (double)NAN : x;
 }
 
+static void say_loss(const run_job *job)
+{
+    const char *when = job->session.steps > 1 ? " in the last step" : "";
+    const txd_passes *passes = &job->passes;
+
+    if (!passes->has_loss)
+        txd_output_say(job->options, "no token predicts another%s: there is no loss%s",
+                       when, job->session.backward ? ", and no gradient" : "");
+    else if (job->session.backward)
+        txd_output_say(job->options, "loss %.4g, gradient norm %.4g%s",
+                       unsigned_nan(passes->loss), unsigned_nan(passes->grad_norm),
+                       when);
+    else
+        txd_output_say(job->options, "loss %.4g%s", unsigned_nan(passes->loss), when);
+}
+
 /* Says where the outputs are, and draws the report, which reads the finished file. */
 static int conclude(run_job *job)
 {
     int status = print_results(job);
 
     txd_output_say(job->options, "recorded %s", job->output);
-    if (job->session.backward)
-        txd_output_say(job->options, "loss %.4g, gradient norm %.4g%s",
-                       unsigned_nan(job->passes.loss),
-                       unsigned_nan(job->passes.grad_norm),
-                       job->session.steps > 1 ? " in the last step" : "");
+    say_loss(job);
     if (!job->report)
         return status;
     if (write_report(job) != TXD_OK) {

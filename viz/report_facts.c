@@ -26,10 +26,10 @@ static void add_summary(txd_report *report)
 {
     const txd_verdicts *verdicts = &report->verdicts;
     size_t failed = txd_verdicts_count(verdicts, "fail");
-    size_t broken = txd_verdicts_count(verdicts, "broken");
+    size_t open = txd_verdicts_count(verdicts, "open");
     size_t skipped = txd_verdicts_count(verdicts, "skip");
-    size_t judged = verdicts->law_count - skipped - broken;
-    const char *class = failed || broken ? "fail" : judged == 0 ? "skip" : "pass";
+    size_t judged = verdicts->law_count - skipped - open;
+    const char *class = failed || open ? "fail" : judged == 0 ? "skip" : "pass";
 
     txd_text_addf(&report->page, "<p class=\"summary %s\">", class);
     if (verdicts->law_count == 0)
@@ -38,14 +38,16 @@ static void add_summary(txd_report *report)
     else if (failed)
         txd_text_addf(&report->page, "%zu of %zu laws broken", failed,
                       verdicts->law_count);
-    else if (broken)
-        txd_text_addf(&report->page, "%zu of %zu laws could not be evaluated", broken,
+    else if (open)
+        txd_text_addf(&report->page, "%zu of %zu laws could not be decided", open,
                       verdicts->law_count);
     else if (judged == 0)
         txd_text_add(&report->page, "Nothing was evaluated");
     else
         txd_text_addf(&report->page, "No law broken: %zu evaluated, %zu skipped",
                       judged, skipped);
+    if (failed && open)
+        txd_text_addf(&report->page, ", %zu could not be decided", open);
     txd_text_add(&report->page, "</p>\n");
 }
 

@@ -33,7 +33,7 @@ const char *const txd_html_style[] = {
     "td.number,th.number{text-align:right;white-space:nowrap}\n",
     "td.note{min-width:16rem}\n",
     ".verdict{font-weight:700;text-transform:uppercase;font-size:.85em}\n",
-    ".pass{color:var(--pass)}.fail,.broken{color:var(--fail)}\n",
+    ".pass{color:var(--pass)}.fail,.open{color:var(--fail)}\n",
     ".warn,.skip{color:var(--warn)}.info{color:var(--info)}\n",
     ".finding{border-left:4px solid var(--line);background:var(--box);",
     "padding:.6rem .8rem;margin:.6rem 0;border-radius:0 6px 6px 0}\n",

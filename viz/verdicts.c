@@ -109,9 +109,10 @@ static txd_status read_laws(txd_verdicts *out, txd_arena *arena,
 
 static int rank_of(const txd_finding_row *finding)
 {
-    return strcmp(finding->verdict, "fail") == 0   ? 0
-           : strcmp(finding->verdict, "warn") == 0 ? 1
-                                                   : 2;
+    if (strcmp(finding->verdict, "fail") ==
+        0) /* others follow from what is not finite */
+        return strcmp(finding->law, "finite") == 0 ? 0 : 1;
+    return strcmp(finding->verdict, "warn") == 0 ? 2 : 3;
 }
 
 /* Stable: within a verdict the recorded order stays, which is that of execution. */
@@ -122,7 +123,7 @@ static txd_status sort_findings(txd_verdicts *verdicts, txd_arena *arena)
 
     if (!sorted)
         return TXD_ERR_MEMORY;
-    for (int rank = 0; rank < 3; rank++)
+    for (int rank = 0; rank < 4; rank++)
         for (size_t i = 0; i < count; i++)
             if (rank_of(&verdicts->findings[i]) == rank)
                 sorted[made++] = verdicts->findings[i];

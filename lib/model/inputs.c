@@ -111,6 +111,15 @@ bool txd_inputs_is_pair(const txd_inputs *inputs, size_t i)
     return (i + 1) % inputs->length != 0 && inputs->valid[i] && inputs->valid[i + 1];
 }
 
+size_t txd_inputs_pairs(const txd_inputs *inputs)
+{
+    size_t pairs = 0;
+
+    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
+        pairs += txd_inputs_is_pair(inputs, i);
+    return pairs;
+}
+
 static txd_status check_memory(const txd_inputs *inputs, const txd_config *config)
 {
     const txd_tensor *memory = &inputs->memory;

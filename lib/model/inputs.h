@@ -44,6 +44,9 @@ void txd_inputs_count_positions(txd_inputs *inputs);
  * real. The loss is the mean over these. */
 bool txd_inputs_is_pair(const txd_inputs *inputs, size_t i);
 
+/* How many such tokens there are; without any there is no loss, and no gradient. */
+size_t txd_inputs_pairs(const txd_inputs *inputs);
+
 /* Checks ids against vocab, positions against max_seq_len (and so against a learned
  * table), valid, and the shape of a memory that is attended to: ERR_CONFIG naming batch
  * row, place, value and limit. */

@@ -70,6 +70,7 @@ static txd_finding broken(const char *law, struct plant plant)
     ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s: %s: %s", law,
                   txd_verdict_name(r->verdict), r->note);
     ck_assert_uint_eq(r->finding_count, 1);
+    ck_assert_msg(!strstr(r->look_next, "attn."), "%s", r->look_next);
     finding = r->findings[0];
     live_finish(&l);
     return finding;
@@ -197,6 +198,7 @@ START_TEST(a_nan_of_the_memory_begins_at_the_memory)
     txd_finding f =
         broken("finite", (struct plant){TXD_POINT_INPUT_MEMORY, 1, 0, 4, 3, NAN, 1});
 
+    ck_assert_ptr_nonnull(strstr(f.message, "the memory that was given holds it"));
     ck_assert_str_eq(f.site, "input.memory");
     ck_assert_int_eq(f.batch, 1);
     ck_assert_int_eq(f.key, 4);

@@ -134,8 +134,43 @@ START_TEST(a_recording_of_counts_names_the_site_and_no_element)
 }
 END_TEST
 
+/* That everything before it was finite is nothing that such a recording shows. */
+START_TEST(what_a_recording_lacks_is_not_said_to_be_finite)
+{
+    static const char rest[] =
+        "input : { tokens = ( [3, 1, 4, 1, 5, 9] ); }; faults : ( { name = "
+        "\"nan_in_weights\"; layers = \"1\"; } ); record : ( { probe = \"full\"; "
+        "points = "
+        "\"layers.*.attn.weights\"; } );";
+    const txd_check_select select = {.only = "finite"};
+    const txd_result *results;
+    const char *message;
+    txd_checks *checks;
+    txd_trace *trace;
+    char cfg[1024];
+    size_t count;
+    live l;
+
+    snprintf(cfg, sizeof cfg, "%s %s", poison_models[POISON_LLAMA], rest);
+    live_record(&l, cfg, test_file("r.h5"));
+    ck_assert_msg(txd_recording_open(&trace, l.record, NULL) == TXD_OK, "%s",
+                  txd_message());
+    ck_assert_msg(txd_checks_recording(&checks, trace, NULL, &select) == TXD_OK, "%s",
+                  txd_message());
+    ck_assert_int_eq(txd_checks_finish(&results, &count, checks), TXD_OK);
+    ck_assert_str_eq(results->findings[0].site, "layers.1.attn.weights");
+    message = results->findings[0].message;
+    ck_assert_ptr_null(strstr(message, "everything before it"));
+    ck_assert_ptr_nonnull(strstr(message, "it was made from attn.masked, not at hand"));
+    txd_checks_destroy(checks);
+    txd_trace_destroy(trace);
+    live_finish(&l);
+}
+END_TEST
+
 TEST_MAIN(a_recording_names_what_the_run_named, a_recording_of_cross_attention_does_too,
           a_recording_of_gradients_does_too,
           a_recording_of_gradients_with_norms_after_the_sums_does_too,
           a_recording_of_gradients_of_cross_attention_does_too,
-          a_recording_of_counts_names_the_site_and_no_element)
+          a_recording_of_counts_names_the_site_and_no_element,
+          what_a_recording_lacks_is_not_said_to_be_finite)

@@ -2,6 +2,7 @@
  *
  * The law grad_range on passes of shallow and deep models.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,5 +68,48 @@ START_TEST(without_a_backward_half_the_law_is_skipped_with_the_remedy)
 }
 END_TEST
 
+static unsigned ask_branch(void *self, const txd_site *site)
+{
+    (void)self;
+    return site->kind == TXD_SITE_GRADIENT && site->layer == 0 &&
+                   site->point == TXD_POINT_MLP_BRANCH
+               ? TXD_ASK_EDIT
+               : 0;
+}
+
+static txd_status spoil_branch(void *self, txd_block *block)
+{
+    (void)self;
+    ((float *)block->value.data)[0] = NAN;
+    return TXD_OK;
+}
+
+/* The norm of such a layer is that of its finite elements, which may be none: here any
+ * ratio would be told. */
+START_TEST(a_first_layer_that_is_not_finite_tells_nothing_of_depth)
+{
+    txd_tap tap = {
+        .name = "spoil", .gradients = true, .ask = ask_branch, .edit = spoil_branch};
+    const txd_result *r;
+    live l;
+
+    live_edit(&l,
+              "model : { preset = \"mini\"; vocab = 32; d_model = 16; n_heads = 2; "
+              "n_layers = 3; d_ff = 32; max_seq_len = 32; }; input : { random = { "
+              "batch = 1; length = 20; }; }; record : ( { probe = \"grad_norm\"; } ); "
+              "checks : { grad_range : { vanish_ratio = 1.0; vanish_first = 1e30; "
+              "explode_ratio = 1.0; }; };",
+              "grad_range", &tap);
+    r = live_result(&l, "grad_range");
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_str_eq(r->findings[0].site, "layers.0@grad");
+    for (size_t i = 0; i < r->finding_count; i++)
+        ck_assert_ptr_nonnull(strstr(r->findings[i].message, "NaN or infinite"));
+    ck_assert_ptr_null(strstr(r->note, "norm of the first"));
+    live_finish(&l);
+}
+END_TEST
+
 TEST_MAIN(presets_pass_at_any_depth_and_fail_where_a_layer_is_cut_off,
+          a_first_layer_that_is_not_finite_tells_nothing_of_depth,
           without_a_backward_half_the_law_is_skipped_with_the_remedy)

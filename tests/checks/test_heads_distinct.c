@@ -157,7 +157,7 @@ START_TEST(weights_that_are_not_finite_are_never_distinct)
     driver d;
     const txd_result *r = run(&d, 2, 0, 1, with_nan);
 
-    ck_assert_int_eq(r->verdict, TXD_VERDICT_BROKEN);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_OPEN);
     ck_assert_ptr_nonnull(strstr(r->note, "not finite"));
     driver_finish(&d);
 }

@@ -203,7 +203,8 @@ START_TEST(one_token_alone_is_healthy)
     /* No later key and no padding: the two mask laws have nothing to judge. No pair:
      * there is no loss. */
     expect_silence(MINI "}; input : { tokens = [3]; };",
-                   "causality,padding,attention_collapse,loss_token,grad_range");
+                   "causality,padding,attention_collapse,loss_token,grad_range,"
+                   "grad_row_sum");
 }
 END_TEST
 

@@ -348,7 +348,7 @@ START_TEST(a_nan_of_the_input_breaks_the_law)
         driver d;
         const txd_result *r = run_spoilt(&d, laws[i], &t, put_nan);
 
-        ck_assert_int_eq(r->verdict, TXD_VERDICT_BROKEN);
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_OPEN);
         ck_assert_ptr_nonnull(strstr(r->note, "not finite"));
         driver_finish(&d);
     }

@@ -96,6 +96,28 @@ START_TEST(a_report_of_skips_alone_says_that_nothing_was_evaluated)
 }
 END_TEST
 
+START_TEST(what_is_not_finite_is_where_to_begin)
+{
+    txd_result results[3] = {
+        {.check = "row_sum", .verdict = TXD_VERDICT_FAIL},
+        {.check = "finite", .verdict = TXD_VERDICT_FAIL},
+        {.check = "norm_output", .verdict = TXD_VERDICT_OPEN, .note = "not finite"},
+    };
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_report_text(&text, NULL, results, 3, false);
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "\nOPEN norm_output"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text),
+                                 "3 laws: 2 failed, 1 open; begin with finite: the "
+                                 "others may follow from it\n"));
+    txd_text_finish(&text);
+    txd_report_text(&text, NULL, results + 1, 1, false);
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "1 law: 1 failed\n"));
+    txd_text_finish(&text);
+}
+END_TEST
+
 static const txd_setting *read_back(txd_arena *arena, const txd_text *text)
 {
     txd_setting *root = NULL;
@@ -194,6 +216,7 @@ START_TEST(a_recording_keeps_the_verdicts_and_the_findings)
 END_TEST
 
 TEST_MAIN(the_text_has_a_line_per_law_its_findings_and_a_summary,
+          what_is_not_finite_is_where_to_begin,
           a_report_of_skips_alone_says_that_nothing_was_evaluated,
           the_json_reads_back_with_everything_in_it,
           a_recording_keeps_the_verdicts_and_the_findings)

@@ -73,7 +73,7 @@ def forget(run, judged):
     """Leaves out of both what a recording cannot tell and says so."""
     for i in reversed(range(len(run[0]))):
         told_apart = judged[1][i] == "skip" and "parameters" in judged[2][i] or \
-            run[1][i] == "broken" and "not finite" in run[2][i]
+            run[1][i] == "open" and "not finite" in run[2][i]
         if judged[0][i] in BY_PARAMETERS and told_apart and run[1][i] != "fail":
             for columns in (run, judged):
                 for column in columns:

@@ -163,6 +163,20 @@ equal("the plan lists the gradients that come", sorted(name for name in listed
           name[:-len("/full")].replace("/", ".") + "@grad"
           for name in found))
 
+# --- where no token predicts another
+write("alone.cfg", MODEL.split("input")[0] + """input : { tokens = ( [3], [8] ); };
+record : ( { probe = "grad_norm"; } );
+""")
+alone = exits(0, "tokens that stand alone", "run", "alone.cfg", "-o", "alone.h5")
+holds("have no loss", alone.err, "no token predicts another: there is no loss")
+ok("which is not told as NaN", "nan" not in alone.err, alone.err)
+for law in ("grad_range", "grad_row_sum", "loss_token"):
+    ok(f"{law} has nothing to judge", f"SKIP {law} " in alone.out, alone.out)
+holds("no chart of it", exits(2, "a chart of the loss", "plot", "alone.h5",
+                              "steps/loss", "-o", "a.png").err, "there is no loss")
+holds("a loss is told without gradients, too",
+      exits(0, "a run without", "run", "none.cfg", "-o", "none.h5").err, "loss ")
+
 # --- judged again
 FACTS = ("verdict", "evaluated", "worst", "allowed")
 

@@ -161,7 +161,7 @@ refuses("half an archive", of("cut.npz"), "cut.npz", "damaged")
 write("nothing.npz", b"")
 refuses("an empty file", of("nothing.npz"), "nothing.npz", "empty")
 write("text.npz", b"memory = 1\n" * 50)
-refuses("a text", of("text.npz"), "text.npz", "not a .npz")
+refuses("a text", of("text.npz"), "text.npz", "found a text")
 stored = bytearray(read("plain.npz"))
 stored[stored.index(DRAWN[1, 4].tobytes()) + 3] ^= 1
 write("flipped.npz", bytes(stored))
