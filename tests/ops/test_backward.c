@@ -86,6 +86,39 @@ START_TEST(each_row_of_a_gradient_through_softmax_sums_to_zero)
 }
 END_TEST
 
+/* Its sum is over [begin, end) alone. */
+START_TEST(what_comes_in_beside_the_keys_enters_no_gradient_of_a_softmax)
+{
+    enum { BEGIN = 5, END = 30 };
+    struct trial t;
+
+    for (size_t i = 0; trial_begin(&t, i); i++) {
+        const double max[ROWS] = {0, 1, 2, 3};
+        void *d_out = trial_numbers(&t, "d_out", CELLS);
+        struct txd_softmax_back_args a = {.d_masked = trial_real_output(&t, CELLS),
+                                          .d_out = d_out,
+                                          .weights = trial_numbers(&t, "w", CELLS),
+                                          .max = max,
+                                          .rows = ROWS,
+                                          .keys = KEYS,
+                                          .stride = KEYS,
+                                          .begin = BEGIN,
+                                          .end = END};
+
+        for (size_t j = 0; j < CELLS; j++)
+            if (j % KEYS < BEGIN || j % KEYS >= END)
+                put(&t, d_out, j, NAN);
+        ck_assert_int_eq(t.ops->softmax_back(&t.ctx, &a), TXD_OK);
+        for (size_t j = 0; j < CELLS; j++) {
+            double got = trial_at(&t, a.d_masked, j);
+
+            ck_assert(j % KEYS < BEGIN || j % KEYS >= END ? got == 0 : isfinite(got));
+        }
+        trial_finish(&t);
+    }
+}
+END_TEST
+
 START_TEST(hidden_scores_get_no_gradient_whatever_comes_in)
 {
     struct trial t;
@@ -292,6 +325,7 @@ START_TEST(a_gradient_of_logits_sums_to_zero_and_needs_a_target)
 END_TEST
 
 TEST_MAIN(each_row_of_a_gradient_through_softmax_sums_to_zero,
+          what_comes_in_beside_the_keys_enters_no_gradient_of_a_softmax,
           hidden_scores_get_no_gradient_whatever_comes_in,
           values_of_unused_keys_reach_no_gradient_and_those_of_used_ones_do,
           a_hidden_key_reaches_no_query_and_a_query_no_key_that_it_does_not_see,

@@ -13,20 +13,26 @@
 
 typedef void call(struct trial *t, void *args);
 
-/* With the result in place of *input: the bits of a result of its own. */
+/* With the result in place of *input: the bits of a result of its own, and of the other
+ * result (NULL: there is none). */
 static void same_in_place(struct trial *t, call *body, void *args, void **slot,
-                          const void **input, size_t count)
+                          const void **input, size_t count, const void *other)
 {
     size_t bytes = count * txd_dtype_bytes(t->backend->dtype);
     void *apart = trial_real_output(t, count), *together = trial_real_output(t, count);
+    void *beside = trial_keep(t, bytes);
     const void *kept = *input;
 
     *slot = apart;
     body(t, args);
+    if (other != NULL)
+        memcpy(beside, other, bytes);
     memcpy(together, *input, bytes);
     *input = *slot = together;
     body(t, args);
     ck_assert_msg(memcmp(apart, together, bytes) == 0, "%s", t->backend->name);
+    ck_assert_msg(other == NULL || memcmp(beside, other, bytes) == 0, "%s: other",
+                  t->backend->name);
     *input = kept;
 }
 
@@ -63,14 +69,14 @@ START_TEST(elementwise_gradients_may_stand_in_place_of_what_came_in)
         struct txd_activate_back_args a = {.d_out = p.d_out, .x = p.a, .count = COUNT};
 
         p.d_b = trial_real_output(&t, COUNT);
-        same_in_place(&t, run_multiply, &p, &p.d_a, &p.d_out, COUNT);
-        same_in_place(&t, run_add, &p, &p.d_a, &p.d_out, COUNT);
+        same_in_place(&t, run_multiply, &p, &p.d_a, &p.d_out, COUNT, p.d_b);
+        same_in_place(&t, run_add, &p, &p.d_a, &p.d_out, COUNT, p.d_b);
         p.d_a = trial_real_output(&t, COUNT);
-        same_in_place(&t, run_multiply, &p, &p.d_b, &p.d_out, COUNT);
-        same_in_place(&t, run_add, &p, &p.d_b, &p.d_out, COUNT);
+        same_in_place(&t, run_multiply, &p, &p.d_b, &p.d_out, COUNT, p.d_a);
+        same_in_place(&t, run_add, &p, &p.d_b, &p.d_out, COUNT, p.d_a);
         for (a.kind = 0; a.kind < 4; a.kind++) {
-            same_in_place(&t, run_activate, &a, &a.d_x, &a.d_out, COUNT);
-            same_in_place(&t, run_activate, &a, &a.d_x, &a.x, COUNT);
+            same_in_place(&t, run_activate, &a, &a.d_x, &a.d_out, COUNT, NULL);
+            same_in_place(&t, run_activate, &a, &a.d_x, &a.x, COUNT, NULL);
         }
         trial_finish(&t);
     }
@@ -115,9 +121,9 @@ START_TEST(gradients_of_tiles_and_logits_may_stand_in_place_of_what_came_in)
                                        .rows = 4,
                                        .vocab = 65};
 
-        same_in_place(&t, run_mask, &m, &m.d_scores, &m.d_out, COUNT);
-        same_in_place(&t, run_softmax, &s, &s.d_masked, &s.d_out, COUNT);
-        same_in_place(&t, run_loss, &l, &l.d_logits, &l.logits, COUNT);
+        same_in_place(&t, run_mask, &m, &m.d_scores, &m.d_out, COUNT, NULL);
+        same_in_place(&t, run_softmax, &s, &s.d_masked, &s.d_out, COUNT, NULL);
+        same_in_place(&t, run_loss, &l, &l.d_logits, &l.logits, COUNT, NULL);
         trial_finish(&t);
     }
 }

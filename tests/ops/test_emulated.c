@@ -12,7 +12,7 @@
 #include "suite.h"
 
 #define KEYS 40
-#define ROWS 6
+#define ROWS 300
 
 static txd_ctx one = {1};
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/rng.h"
 #include "broken.h"
 #include "ops/ref.h"
@@ -182,6 +183,42 @@ START_TEST(a_weight_scaled_by_one_in_a_thousand_is_out_of_bound)
 }
 END_TEST
 
+/* Of ref64, which the others are held to: by its definition, on some of the keys. */
+START_TEST(the_sums_of_a_softmax_are_those_of_its_definition)
+{
+    enum { ROWS = 3, KEYS = 20, BEGIN = 2, END = 17 };
+    double x[ROWS * KEYS], out[ROWS * KEYS], max[ROWS], lse[ROWS];
+    struct txd_softmax_args a = {.out = out,
+                                 .masked = x,
+                                 .max = max,
+                                 .lse = lse,
+                                 .rows = ROWS,
+                                 .keys = KEYS,
+                                 .stride = KEYS,
+                                 .begin = BEGIN,
+                                 .end = END};
+    txd_ctx ctx = {1};
+
+    for (size_t i = 0; i < ROWS * KEYS; i++)
+        x[i] = 3 * txd_rng_normal(4, i);
+    ck_assert_int_eq(txd_ref64_softmax(&ctx, &a), TXD_OK);
+    for (size_t r = 0; r < ROWS; r++) {
+        double sum = 0, largest = -INFINITY;
+
+        for (size_t j = BEGIN; j < END; j++) {
+            sum += exp(x[r * KEYS + j]);
+            largest = fmax(largest, x[r * KEYS + j]);
+        }
+        ck_assert_double_eq(max[r], largest);
+        ck_assert(txd_close(lse[r], log(sum), 1e-14 * fabs(largest)));
+        for (size_t j = 0; j < KEYS; j++)
+            ck_assert(txd_close(out[r * KEYS + j],
+                                j < BEGIN || j >= END ? 0 : exp(x[r * KEYS + j]) / sum,
+                                1e-15));
+    }
+}
+END_TEST
+
 START_TEST(from_one_roundoff_per_term_on_there_is_no_bound)
 {
     ck_assert(isinf(txd_gamma(0x1p24, 0x1p-24)));
@@ -204,5 +241,6 @@ TEST_MAIN(every_operation_of_every_backend_is_within_its_bound,
           a_broken_backend_is_caught_at_every_operation,
           an_operation_that_forgets_to_round_is_caught,
           a_weight_scaled_by_one_in_a_thousand_is_out_of_bound,
+          the_sums_of_a_softmax_are_those_of_its_definition,
           from_one_roundoff_per_term_on_there_is_no_bound,
           an_unknown_backend_is_an_error_that_names_the_known_ones)

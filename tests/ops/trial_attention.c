@@ -126,6 +126,29 @@ double *trial_masked_scores(struct trial *t, size_t rows, size_t keys)
     return x;
 }
 
+/* The largest value is one of the row; the log is off as its sum is, and by a roundoff
+ * of each number that takes part. (Of steps that are stored, bit by bit:
+ * test_emulated.c.) */
+static void compare_sums(struct trial *t, const struct txd_softmax_args *a,
+                         const struct txd_softmax_args *exact)
+{
+    double u = txd_roundoff_of(t->backend).accumulate;
+    double relative = txd_gamma((double)a->keys + 10, u) + 2 * u * 105;
+
+    trial_guards(t, "max", a->max, a->rows * sizeof *a->max);
+    trial_guards(t, "lse", a->lse, a->rows * sizeof *a->lse);
+    for (size_t r = 0; r < a->rows; r++) {
+        double room = relative + 4 * u * (fabs(exact->max[r]) + fabs(exact->lse[r]));
+
+        t->compared++;
+        if (!trial_agrees(a->max[r], exact->max[r], 0))
+            trial_fail(t, "max", r, a->max[r], exact->max[r], 0);
+        if (!trial_agrees(a->lse[r], exact->lse[r], room) &&
+            !(a->same && t->backend->format != t->backend->dtype))
+            trial_fail(t, "lse", r, a->lse[r], exact->lse[r], room);
+    }
+}
+
 /* One of six policies: what becomes of an empty row, and which precision. With spans
  * the cells outside of them hold scores that must not matter. */
 static void softmax(struct trial *t, int policy, bool by_spans)
@@ -135,6 +158,7 @@ static void softmax(struct trial *t, int policy, bool by_spans)
     double *inside = trial_keep(t, count * sizeof *inside);
     double *exact = trial_keep(t, count * sizeof *exact), *entropy, *got;
     double *allowed = trial_keep(t, count * sizeof *allowed), room[TRIAL_SPANS];
+    struct txd_softmax_args first;
     struct txd_softmax_args a = {.out = exact,
                                  .masked = inside,
                                  .rows = rows,
@@ -151,14 +175,18 @@ static void softmax(struct trial *t, int policy, bool by_spans)
             by_spans && !trial_counts(i / keys, i % keys, keys) ? -INFINITY : x[i];
     a.entropy = entropy = trial_keep(t, rows * sizeof *entropy);
     (void)txd_ref64_softmax(&t->ctx, &a);
+    first = a;
     txd_bound_softmax(allowed, &a, txd_roundoff_of(t->backend));
     txd_bound_entropy(room, &a, txd_roundoff_of(t->backend));
     a.spans = by_spans ? trial_spans(t, keys) : NULL;
     a.masked = trial_narrowed(t, x, count);
     a.out = trial_real_output(t, count);
+    a.max = trial_output(t, rows, sizeof *a.max);
+    a.lse = trial_output(t, rows, sizeof *a.lse);
     a.entropy = got = trial_output(t, rows, sizeof *got);
     (void)t->ops->softmax(&t->ctx, &a);
     trial_compare(t, "softmax", a.out, exact, allowed, count);
+    compare_sums(t, &a, &first);
     trial_guards(t, "entropy", got, rows * sizeof *got);
     for (size_t r = 0; r < rows; r++)
         if (!trial_agrees(got[r], entropy[r], room[r]))

@@ -56,6 +56,7 @@ void trial_linear_back(struct trial *t)
     trial_linear_back_shape(t, 3, s, 9, true);
     trial_linear_back_shape(t, 3, 5, s, false);
     trial_linear_back_shape(t, s, 3, 5 * s, true);
+    trial_linear_back_shape(t, 3, 5 * s, 7, false); /* past a block of outputs */
 }
 
 static void norm_back_kind(struct trial *t, size_t rows, bool rms, bool add)

@@ -69,6 +69,7 @@ void trial_linear(struct trial *t)
     trial_linear_shape(t, s, 5, 9, true);
     trial_linear_shape(t, 3, s, 9, false);
     trial_linear_shape(t, 3, 5, s, true);
+    trial_linear_shape(t, 3, 5 * s, 7, true); /* past a block of outputs */
 }
 
 static void norm_kind(struct trial *t, bool rms)
