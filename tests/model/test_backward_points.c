@@ -142,6 +142,7 @@ END_TEST
 struct hand {
     observed *o; /* what the forward half had */
     txd_point at, value, gradient;
+    int layers; /* how many of the first are looked at; 0: all, and what is of none */
     txd_point needs[3];
     size_t cells;
 };
@@ -150,8 +151,10 @@ static unsigned hand_ask(void *self, const txd_site *site)
 {
     const struct hand *hand = self;
 
-    return site->kind == TXD_SITE_GRADIENT && site->point == hand->at ? TXD_ASK_VALUE
-                                                                      : 0;
+    return site->kind == TXD_SITE_GRADIENT && site->point == hand->at &&
+                   (hand->layers == 0 || site->layer < hand->layers)
+               ? TXD_ASK_VALUE
+               : 0;
 }
 
 static const txd_point *hand_needs(void *self, txd_point point)
@@ -261,13 +264,16 @@ START_TEST(a_gradient_that_is_not_complete_yet_is_not_at_hand)
 
     begin(&o, LLAMA);
     OK(observe_pass(&o));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct hand hand = {
-            .at = cases[i][0], .value = cases[i][0], .gradient = cases[i][1]};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int layers = 1; layers <= 3; layers++) { /* the last of them comes first */
+            struct hand hand = {.at = cases[i][0],
+                                .value = cases[i][0],
+                                .gradient = cases[i][1],
+                                .layers = layers};
 
-        ck_assert_int_eq(look(&o, &hand), TXD_ERR_MISSING);
-        ck_assert_ptr_nonnull(strstr(txd_message(), "@grad is not at hand"));
-    }
+            ck_assert_int_eq(look(&o, &hand), TXD_ERR_MISSING);
+            ck_assert_ptr_nonnull(strstr(txd_message(), "@grad is not at hand"));
+        }
     observe_finish(&o);
 }
 END_TEST
