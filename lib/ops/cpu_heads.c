@@ -16,7 +16,7 @@
 /* About how many operations a copied element takes, a turned one, and an angle. */
 #define COPY 1.0
 #define TURN 2.0
-#define ANGLE 100.0
+#define ANGLE 4.0
 
 static size_t least(size_t a, size_t b)
 {
@@ -104,12 +104,31 @@ struct rotate_job {
 /* Some pairs of lanes, from the first on. */
 struct turns {
     size_t first, count;
-    double speed[PAIRS]; /* radians per position */
+    double speed[PAIRS], fastest; /* radians per position */
     float cosine[PAIRS], sine[PAIRS];
 };
 
+/* The next pairs, from turns->first on. */
+static void take_pairs(struct turns *turns, const struct txd_rotate_args *a)
+{
+    turns->count = least(PAIRS, a->rope_width / 2 - turns->first);
+    turns->fastest = 0;
+    for (size_t i = 0; i < turns->count; i++) {
+        double pair = (double)(turns->first + i);
+
+        turns->speed[i] = pow(a->base, -2.0 * pair / (double)a->rope_width);
+        turns->fastest = fmax(turns->fastest, turns->speed[i]);
+    }
+}
+
+/* As far as the kernel's reduction of angles goes it is the one that turns. */
 static void turn_at(struct turns *turns, double position)
 {
+    if (fabs(position) * turns->fastest < 0x1p31) {
+        txd_kernels_here()->turn(turns->cosine, turns->sine, turns->speed, position,
+                                 turns->count);
+        return;
+    }
     for (size_t i = 0; i < turns->count; i++) {
         double angle = position * turns->speed[i];
 
@@ -159,10 +178,7 @@ static txd_status rotate_positions(void *self, size_t i, int worker)
 
     (void)worker;
     do { /* once without pairs too, for the lanes that pass */
-        turns.count = least(PAIRS, half - turns.first);
-        for (size_t p = 0; p < turns.count; p++)
-            turns.speed[p] =
-                pow(a->base, -2.0 * (double)(turns.first + p) / (double)a->rope_width);
+        take_pairs(&turns, a);
         for (size_t t = begin; t < end; t++) {
             turn_at(&turns, job->sign * (double)a->positions[b * a->length + t]);
             rotate_heads(a, &turns, b, t);

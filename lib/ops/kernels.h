@@ -65,6 +65,10 @@ typedef struct txd_kernels {
     void (*norm_back)(float *d_x, const txd_norm_back_row *row);
     void (*norm_params)(float *d_gain, float *d_bias, const float *d_out,
                         const float *x, size_t count, txd_norm_scale scale);
+    /* cos and sin of position * speed, |position * speed| < 2^31: the double products
+     * and results within 3 * 2^-53 of themselves, then rounded. */
+    void (*turn)(float *cosine, float *sine, const double *speed, double position,
+                 size_t count);
     /* Turns the pairs (x[i], x[second + i]), i < count <= second, by angles given as
      * cosine and sine. */
     void (*rotate)(float *out, const float *x, size_t second, const float *cosine,

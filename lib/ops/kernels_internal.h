@@ -13,6 +13,7 @@
 #include "ops/kernels_norm_internal.h"
 #include "ops/kernels_rotate_internal.h"
 #include "ops/kernels_scan_internal.h"
+#include "ops/kernels_turn_internal.h"
 
 /* The initialiser of a table. */
 #define TXD_KERNELS(set)                                                               \
@@ -22,7 +23,7 @@
         .add = add_row, .multiply = multiply_row, .scale = scale_row,                  \
         .activate = activate_row, .activate_back = activate_back_row,                  \
         .norm_scale = norm_scale_row, .norm = norm_row, .norm_back = norm_back_row,    \
-        .norm_params = norm_params_row, .rotate = rotate_row,                          \
+        .norm_params = norm_params_row, .rotate = rotate_row, .turn = turn_row,        \
     }
 
 #endif

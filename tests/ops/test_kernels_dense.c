@@ -110,6 +110,21 @@ static void run_rotate(const txd_kernels *k, const struct kernel_row *row)
         row->out[2 * half] = 0;
 }
 
+static void run_turn(const txd_kernels *k, const struct kernel_row *row)
+{
+    double speed[KERNEL_LENGTHS];
+    float sine[KERNEL_LENGTHS];
+
+    for (size_t i = 0; i < row->count; i++) {
+        double x = (double)row->x[i]; /* what is no angle is none here */
+
+        speed[i] = fabs(x) < 1e6 ? x : 1;
+    }
+    k->turn(row->out, sine, speed, 1021, row->count);
+    for (size_t i = 0; i < row->count; i++)
+        row->out[i] += 3 * sine[i];
+}
+
 static const struct kernel_case cases[] = {
     {"add", run_add, true},
     {"multiply", run_multiply, true},
@@ -130,6 +145,7 @@ static const struct kernel_case cases[] = {
     {"norm_params gain", run_norm_gain, false},
     {"norm_params bias", run_norm_bias, false},
     {"rotate", run_rotate, false},
+    {"turn", run_turn, false},
 };
 
 START_TEST(every_set_gives_the_bits_of_the_portable_one)
@@ -270,6 +286,45 @@ START_TEST(infinities_and_signs_of_zero_are_those_of_the_formula)
 }
 END_TEST
 
+/* ---- rotation ---- */
+
+/* All but rounded twice the way of libm, whose own double results are off by up to a
+ * unit; quarters of turns of both signs, and angles near their edges. */
+START_TEST(cosines_and_sines_are_the_rounded_ones_up_to_2_to_the_31)
+{
+    enum { ROUNDS = 40000, ANGLES = 7 };
+    double speed[ANGLES];
+    float cosine[ANGLES], sine[ANGLES];
+    size_t other = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double position = ldexp(txd_rng_uniform(7, (uint64_t)round) - 0.5, round % 32);
+
+        for (size_t i = 0; i < ANGLES; i++) {
+            double quarters = floor(position / 1.5707963267948966);
+
+            speed[i] = txd_rng_uniform(8, (uint64_t)round * ANGLES + i);
+            if (i == 0 && position != 0)
+                speed[i] = quarters * 1.5707963267948966 / position;
+            if (i == 1 && position != 0)
+                speed[i] = (quarters + 0.5) * 1.5707963267948966 / position;
+            if (fabs(speed[i]) > 1)
+                speed[i] = 1;
+        }
+        txd_kernels_here()->turn(cosine, sine, speed, position, ANGLES);
+        for (size_t i = 0; i < ANGLES; i++) {
+            double angle = position * speed[i];
+            double c = cos(angle), s = sin(angle);
+
+            ck_assert(fabs((double)cosine[i] - c) <= (0x1p-24 + 0x1p-50) * fabs(c));
+            ck_assert(fabs((double)sine[i] - s) <= (0x1p-24 + 0x1p-50) * fabs(s));
+            other += cosine[i] != (float)c || sine[i] != (float)s;
+        }
+    }
+    ck_assert_uint_le(other, 1);
+}
+END_TEST
+
 /* ---- norms ---- */
 
 /* |error| of a sum of n, all terms of one sign, in roundoffs of it: far less than n. */
@@ -300,4 +355,5 @@ TEST_MAIN(every_set_gives_the_bits_of_the_portable_one,
           slopes_of_activations_are_within_six_roundoffs_of_1,
           gelu_of_a_negative_number_keeps_its_digits,
           infinities_and_signs_of_zero_are_those_of_the_formula,
+          cosines_and_sines_are_the_rounded_ones_up_to_2_to_the_31,
           sums_of_norms_are_summed_by_lanes)
