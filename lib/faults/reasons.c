@@ -62,11 +62,10 @@ const char *txd_fault_needs_heads(const txd_fault_scene *scene)
     return scene->claimed->n_heads > 1 ? NULL : "needs more than one head";
 }
 
-/* True if any real token is followed by one that it is to predict. */
 static bool have_pairs(const txd_inputs *inputs)
 {
-    for (size_t i = 1; i < inputs->batch * inputs->length; i++)
-        if (i % inputs->length != 0 && inputs->valid[i - 1] && inputs->valid[i])
+    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
+        if (txd_inputs_is_pair(inputs, i))
             return true;
     return false;
 }

@@ -62,8 +62,8 @@ txd_status txd_wrap_softmax_back(
 /* Element i of a value of this backend, and storing one, rounded as it stores. */
 double txd_wrap_get(const txd_op_site *at, const void *values, size_t i);
 void txd_wrap_set(const txd_op_site *at, void *values, size_t i, double value);
-/* The nearest number of a format (TXD_F64, TXD_F32, TXD_BF16 or TXD_F16), by way of
- * float32 where it is narrower: what arithmetic in that format stores. */
+/* The nearest number of a format (TXD_F64, TXD_F32, TXD_BF16 or TXD_F16), rounded
+ * once. */
 double txd_wrap_round(double value, txd_dtype format);
 /* Bytes of `count` elements. */
 size_t txd_wrap_bytes(const txd_op_site *at, size_t count);

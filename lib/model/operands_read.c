@@ -223,13 +223,6 @@ static bool is_seen(const txd_block *block, const size_t *at)
     return txd_mask_hides(&mask, at[2], at[3]) == TXD_SEEN;
 }
 
-/* The last token, and one before padding, predict nothing: they have no loss. */
-static bool has_target(const txd_inputs *inputs, const size_t *at)
-{
-    return at[1] + 1 < inputs->length &&
-           inputs->valid[at[0] * inputs->length + at[1] + 1];
-}
-
 bool txd_block_judges(const txd_block *block, const size_t *at)
 {
     const txd_inputs *inputs = block->pass->inputs;
@@ -244,7 +237,7 @@ bool txd_block_judges(const txd_block *block, const size_t *at)
             : !inputs->valid[at[0] * inputs->length + at[token - axes]])
         return false;
     if (block->site->point == TXD_POINT_LOSS_TOKEN)
-        return has_target(inputs, at);
+        return txd_inputs_is_pair(inputs, at[0] * inputs->length + at[1]);
     return !is_tile(block->site->point) || is_seen(block, at);
 }
 

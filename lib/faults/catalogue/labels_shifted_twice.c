@@ -37,9 +37,8 @@ static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
     const txd_inputs *inputs = scene->inputs;
 
     for (size_t b = 0; b < inputs->batch; b++)
-        for (size_t t = 1; txd_range_has(&use->batch, b) && t < inputs->length; t++)
-            if (inputs->valid[b * inputs->length + t - 1] &&
-                inputs->valid[b * inputs->length + t])
+        for (size_t t = 0; txd_range_has(&use->batch, b) && t < inputs->length; t++)
+            if (txd_inputs_is_pair(inputs, b * inputs->length + t))
                 return NULL;
     return "no row has two real tokens side by side, so there is no loss";
 }

@@ -10,7 +10,7 @@ static txd_status add(txd_ctx *ctx, const struct txd_pair_args *args)
 {
     if (!txd_wrap_is_residual(&args->at))
         return txd_below_add(ctx, args);
-    memcpy(args->out, args->b, txd_wrap_bytes(&args->at, args->count));
+    memmove(args->out, args->b, txd_wrap_bytes(&args->at, args->count));
     return TXD_OK;
 }
 
