@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct txd_encoder txd_encoder;
 
-/* Binds the encoder of a configuration (config->encoder, which must outlive it) from
- * the parameters of the whole model. Of `options` it takes threads and backward. The
+/* Binds the encoder of a configuration (config->encoder) from the parameters of the
+ * whole model; both must outlive it. Of `options` it takes threads and backward. The
  * caller owns *out. */
 txd_status txd_encoder_create(txd_encoder **out, const txd_backend *backend,
                               const txd_config *config, txd_params *params,

@@ -123,8 +123,8 @@ txd_status txd_taps_parameters(txd_run *run)
         }
         if (wish.all & TXD_ASK_EDIT)
             return txd_fail(TXD_ERR_INAPPLICABLE,
-                            "%s cannot be edited by a tap: the model has its own copy "
-                            "by now; edit parameters before they are bound",
+                            "%s cannot be edited by a tap: edit parameters before a "
+                            "model binds them",
                             param->name);
         TXD_TRY(offer_parameter(run, &site, &param->value, &wish));
     }
