@@ -16,7 +16,10 @@ extern "C" {
     .linear = txd_cpu32_linear, .linear_back = txd_cpu32_linear_back,                  \
     .scores = txd_cpu32_scores, .scores_back = txd_cpu32_scores_back,                  \
     .mask = txd_cpu32_mask, .mask_back = txd_cpu32_mask_back, .mix = txd_cpu32_mix,    \
-    .mix_back = txd_cpu32_mix_back, .embed = txd_cpu32_embed, .norm = txd_cpu32_norm,  \
+    .mix_back = txd_cpu32_mix_back, .softmax = txd_cpu32_softmax,                      \
+    .softmax_back = txd_cpu32_softmax_back, .rows = txd_cpu32_rows,                    \
+    .loss = txd_cpu32_loss, .loss_back = txd_cpu32_loss_back,                          \
+    .stats = txd_cpu32_stats, .embed = txd_cpu32_embed, .norm = txd_cpu32_norm,        \
     .norm_back = txd_cpu32_norm_back, .activate = txd_cpu32_activate,                  \
     .activate_back = txd_cpu32_activate_back, .multiply = txd_cpu32_multiply,          \
     .multiply_back = txd_cpu32_multiply_back, .add = txd_cpu32_add,                    \
@@ -37,6 +40,12 @@ txd_status txd_cpu32_mask_back(txd_ctx *ctx, const struct txd_mask_back_args *a)
 txd_status txd_cpu32_embed(txd_ctx *ctx, const struct txd_embed_args *a);
 txd_status txd_cpu32_norm(txd_ctx *ctx, const struct txd_norm_args *a);
 txd_status txd_cpu32_norm_back(txd_ctx *ctx, const struct txd_norm_back_args *a);
+txd_status txd_cpu32_softmax(txd_ctx *ctx, const struct txd_softmax_args *a);
+txd_status txd_cpu32_softmax_back(txd_ctx *ctx, const struct txd_softmax_back_args *a);
+txd_status txd_cpu32_rows(txd_ctx *ctx, const struct txd_rows_args *a);
+txd_status txd_cpu32_loss(txd_ctx *ctx, const struct txd_loss_args *a);
+txd_status txd_cpu32_loss_back(txd_ctx *ctx, const struct txd_loss_back_args *a);
+txd_status txd_cpu32_stats(txd_ctx *ctx, const struct txd_stats_args *a);
 txd_status txd_cpu32_activate(txd_ctx *ctx, const struct txd_activate_args *a);
 txd_status txd_cpu32_activate_back(txd_ctx *ctx,
                                    const struct txd_activate_back_args *a);

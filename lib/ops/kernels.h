@@ -32,10 +32,31 @@ typedef struct txd_norm_back_row {
     bool add; /* to d_x */
 } txd_norm_back_row;
 
+/* What exponentials of a row come to: sums of 2^TXD_EXP_SHIFT exp(x - max), and of that
+ * times x - max. */
+struct txd_exp_sums {
+    float sum, moment;
+};
+#define TXD_EXP_SHIFT 25
+
+/* Of finite elements: mean, sum of (x - mean)^2, the least and the largest. */
+struct txd_moments {
+    double mean, deviation2;
+    float low, high;
+};
+
+/* Of finite weights: their sum, that of weight * (first - place), the largest and the
+ * first place where it is; places count from 0, and of none it is -1. */
+struct txd_weight_sums {
+    double sum, distance;
+    float peak;
+    int32_t peak_at;
+};
+
 typedef struct txd_kernels {
     const char *name; /* "avx512", "avx2", "portable" */
 
-    /* out = exp(x), within 1 ulp, subnormal results included. */
+    /* out = exp(x), within 1.01 units in the last place, of subnormal results too. */
     void (*exp)(float *out, const float *x, size_t count);
     /* Whether no element is NaN or infinite; whether each is 0 or -0. */
     bool (*finite)(const float *x, size_t count);
@@ -73,6 +94,29 @@ typedef struct txd_kernels {
      * cosine and sine. */
     void (*rotate)(float *out, const float *x, size_t second, const float *cosine,
                    const float *sine, size_t count);
+
+    /* The largest element; NaN if there is one, -infinity of none. */
+    float (*largest)(const float *x, size_t count);
+    /* out = 2^TXD_EXP_SHIFT exp(x - largest), which is never subnormal; NULL: nowhere.
+     * `largest` must be that, x - largest is taken to be at least -104, where exp is 0.
+     */
+    struct txd_exp_sums (*exp_sums)(float *out, const float *x, size_t count,
+                                    float largest);
+    /* out = x * factor * then. */
+    void (*scale_twice)(float *out, const float *x, size_t count, float factor,
+                        float then);
+    float (*dot)(const float *x, const float *y, size_t count);
+    /* out = weights * (x - mean); out may also be weights. */
+    void (*weigh)(float *out, const float *weights, const float *x, size_t count,
+                  float mean);
+
+    /* False if an element is NaN or infinite: then the sums are of no use. moments goes
+     * twice over the row: give it some thousand elements at a time. */
+    bool (*moments)(struct txd_moments *out, const float *x, size_t count);
+    bool (*weights)(struct txd_weight_sums *out, const float *x, size_t count,
+                    double first);
+    /* -sum of x log x over x > 0, x finite: each term within 2^-35 of itself. */
+    double (*entropy)(const float *x, size_t count);
 } txd_kernels;
 
 /* The best set that this CPU runs. */

@@ -7,36 +7,34 @@
 #ifndef TXD_OPS_KERNELS_EXP_INTERNAL_H
 #define TXD_OPS_KERNELS_EXP_INTERNAL_H
 
+#include "ops/kernels.h"
 #include "ops/vector_internal.h"
 
 /* Below this exp rounds to 0, above that to infinity. */
 #define EXP_LOWEST -104.0f
 #define EXP_HIGHEST 89.0f
-/* What exp_scaled gives is larger by this factor. */
-#define EXP_SCALE 0x1p24f
-#define EXP_SHIFT 24
+/* What exp_scaled gives is larger by 2 to this power: never subnormal. */
+#define EXP_SHIFT TXD_EXP_SHIFT
 
 /* exp(r) of x = k ln 2 + r, where *sum = shift + k. The head of ln 2 has 15 bits, so
  * that its product with k is exact, and so is the difference. */
 INLINE floats exp_reduced(floats *sum, floats x, float shift)
 {
     const float head = 0x1.62e4p-1f, tail = 0x1.7f7d1cp-20f;
-    floats k, r, p;
+    floats k, r, rr, p;
 
     *sum = x * 0x1.715476p+0f + shift;
     k = *sum - shift;
     r = x - k * head - k * tail;
-    p = 0x1.123b02p-7f + r * 0x1.6a2256p-10f;
-    p = 0x1.5558f8p-5f + r * p;
-    p = 0x1.555490p-3f + r * p;
-    p = 0x1.fffffcp-2f + r * p;
-    return 1 + (r + r * r * p);
+    rr = r * r;
+    p = (0x1.5558f8p-5f + r * 0x1.123b02p-7f) + rr * 0x1.6a2256p-10f;
+    p = (0x1.fffffcp-2f + r * 0x1.555490p-3f) + rr * p;
+    return 1 + (r + rr * p);
 }
 
-/* EXP_SCALE exp(x) for x <= 0 or NaN: never subnormal, so that one exact factor is
- * enough, and whoever multiplies by 1 / EXP_SCALE rounds once. x below EXP_LOWEST must
- * have been raised to it. The exponent's bits are those of the sum: the bits of 1.5 *
- * 2^23 above them are shifted out. */
+/* 2^EXP_SHIFT exp(x) for x <= 0 or NaN: one exact factor is enough, and whoever divides
+ * rounds once. x below EXP_LOWEST must have been raised to it. The exponent's bits are
+ * those of the sum: the bits of 1.5 * 2^23 above them are shifted out. */
 INLINE floats exp_scaled(floats x)
 {
     floats sum, e = exp_reduced(&sum, x, 0x1.8p23f + 127 + EXP_SHIFT);
@@ -51,8 +49,7 @@ INLINE floats exp_of(floats x)
     floats sum, e;
     ints k, half;
 
-    x = choose(x < low, low, x);
-    x = choose(x > high, high, x);
+    x = lower_of(high, higher_of(low, x));
     e = exp_reduced(&sum, x, 0x1.8p23f);
     k = bits_of(sum) - bits_of(spread(0x1.8p23f));
     half = k >> 1;

@@ -8,11 +8,14 @@
 
 #include "ops/kernels.h"
 #include "ops/kernels_activate_internal.h"
+#include "ops/kernels_entropy_internal.h"
 #include "ops/kernels_exp_internal.h"
 #include "ops/kernels_mask_internal.h"
+#include "ops/kernels_moments_internal.h"
 #include "ops/kernels_norm_internal.h"
 #include "ops/kernels_rotate_internal.h"
 #include "ops/kernels_scan_internal.h"
+#include "ops/kernels_softmax_internal.h"
 #include "ops/kernels_turn_internal.h"
 
 /* The initialiser of a table. */
@@ -24,6 +27,9 @@
         .activate = activate_row, .activate_back = activate_back_row,                  \
         .norm_scale = norm_scale_row, .norm = norm_row, .norm_back = norm_back_row,    \
         .norm_params = norm_params_row, .rotate = rotate_row, .turn = turn_row,        \
+        .largest = largest_row, .exp_sums = exp_sums_row,                              \
+        .scale_twice = scale_twice_row, .dot = dot_row, .weigh = weigh_row,            \
+        .moments = moments_row, .weights = weights_row, .entropy = entropy_row,        \
     }
 
 #endif

@@ -10,11 +10,7 @@
 /* -1 in lanes whose byte is not 0. */
 INLINE ints kept_lanes(const uint8_t *keep)
 {
-    typedef uint8_t bytes __attribute__((vector_size(PART_FLOATS)));
-    bytes some;
-
-    memcpy(&some, keep, sizeof some);
-    return __builtin_convertvector(some, ints) != 0;
+    return load_bytes(keep) != 0;
 }
 
 static inline void fill_row(float *out, size_t count, float value)

@@ -101,6 +101,19 @@ struct txd_hidden_sides {
     int32_t real_begin, real_end;
 };
 
+static inline txd_hidden txd_span_hides(const txd_spans *spans,
+                                        const struct txd_hidden_sides *sides,
+                                        size_t row, size_t column)
+{
+    int64_t key = (int64_t)column + spans->first;
+
+    if (txd_span_has(spans, row, column))
+        return TXD_SEEN;
+    if (key < sides->real_begin || key >= sides->real_end)
+        return TXD_HIDDEN_PADDING;
+    return key < spans->begin[row] ? sides->before : sides->after;
+}
+
 #ifdef __cplusplus
 }
 #endif

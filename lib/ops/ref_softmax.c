@@ -157,7 +157,7 @@ static void raise(double *max, double *key, double size, size_t place)
     }
 }
 
-static void add_hidden(double *row, double size, size_t place, uint8_t reason)
+static void add_hidden(double *row, double size, size_t place, txd_hidden reason)
 {
     row[TXD_ROW_HIDDEN_SUM] += size;
     raise(&row[TXD_ROW_HIDDEN_MAX], &row[TXD_ROW_HIDDEN_KEY], size, place);
@@ -182,18 +182,10 @@ static void add_weight(double *row, double w, size_t place, size_t query)
 }
 
 /* Why a cell is hidden, by the spans if there are any, else by the map. */
-static uint8_t reason_of(const struct txd_rows_args *a, size_t r, size_t j)
+static txd_hidden reason_of(const struct txd_rows_args *a, size_t r, size_t j)
 {
-    int64_t key;
-
-    if (a->spans == NULL)
-        return a->hidden[r * a->stride + j];
-    if (txd_span_has(a->spans, r, j))
-        return TXD_SEEN;
-    key = (int64_t)j + a->spans->first;
-    if (key < a->sides.real_begin || key >= a->sides.real_end)
-        return TXD_HIDDEN_PADDING;
-    return (uint8_t)(key < a->spans->begin[r] ? a->sides.before : a->sides.after);
+    return a->spans != NULL ? txd_span_hides(a->spans, &a->sides, r, j)
+                            : (txd_hidden)a->hidden[r * a->stride + j];
 }
 
 static void statistics_row(double *row, const struct txd_rows_args *a, size_t r)
@@ -207,7 +199,7 @@ static void statistics_row(double *row, const struct txd_rows_args *a, size_t r)
     for (size_t j = 0; j < a->keys; j++) {
         double w = (double)weights[j];
         size_t place = a->key_begin + j;
-        uint8_t reason = reason_of(a, r, j);
+        txd_hidden reason = reason_of(a, r, j);
 
         add_weight(row, w, place, query);
         if (reason != TXD_SEEN)

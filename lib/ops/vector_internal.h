@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 /* Set before the first inclusion, together with the target. */
 #ifndef TXD_VECTOR_BYTES
 #define TXD_VECTOR_BYTES 16
@@ -28,6 +32,7 @@ typedef float floats __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef int32_t ints __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef double doubles __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef int64_t longs __attribute__((vector_size(TXD_VECTOR_BYTES)));
+typedef uint64_t words __attribute__((vector_size(TXD_VECTOR_BYTES)));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -69,6 +74,22 @@ INLINE void store(float *at, floats x)
     memcpy(at, &x, sizeof x);
 }
 
+INLINE doubles load_doubles(const double *at)
+{
+    doubles x;
+
+    memcpy(&x, at, sizeof x);
+    return x;
+}
+
+INLINE ints load_ints(const int32_t *at)
+{
+    ints x;
+
+    memcpy(&x, at, sizeof x);
+    return x;
+}
+
 /* PART_DOUBLES floats, made doubles. */
 INLINE doubles load_wide(const float *at)
 {
@@ -77,6 +98,22 @@ INLINE doubles load_wide(const float *at)
 
     memcpy(&x, at, sizeof x);
     return __builtin_convertvector(x, doubles);
+}
+
+/* PART_FLOATS bytes, made integers. The instruction for it is not what GCC finds. */
+INLINE ints load_bytes(const uint8_t *at)
+{
+#if TXD_VECTOR_BYTES == 64
+    return (ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)at));
+#elif TXD_VECTOR_BYTES == 32
+    return (ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)at));
+#else
+    typedef uint8_t bytes __attribute__((vector_size(PART_FLOATS)));
+    bytes x;
+
+    memcpy(&x, at, sizeof x);
+    return __builtin_convertvector(x, ints);
+#endif
 }
 
 /* Lane by lane: yes where the condition is -1, no where it is 0. */
@@ -93,6 +130,33 @@ INLINE ints choose_int(ints condition, ints yes, ints no)
 INLINE doubles choose_double(longs condition, doubles yes, doubles no)
 {
     return (doubles)((condition & (longs)yes) | (~condition & (longs)no));
+}
+
+/* x > y ? x : y, and x < y ? x : y: y if either is NaN. On x86 an instruction. */
+#if TXD_VECTOR_BYTES == 64
+#define X86_CHOICE(name) _mm512_##name##_ps
+#elif TXD_VECTOR_BYTES == 32
+#define X86_CHOICE(name) _mm256_##name##_ps
+#elif defined(__SSE2__)
+#define X86_CHOICE(name) _mm_##name##_ps
+#endif
+
+INLINE floats higher_of(floats x, floats y)
+{
+#ifdef X86_CHOICE
+    return (floats)X86_CHOICE(max)(x, y);
+#else
+    return choose(x > y, x, y);
+#endif
+}
+
+INLINE floats lower_of(floats x, floats y)
+{
+#ifdef X86_CHOICE
+    return (floats)X86_CHOICE(min)(x, y);
+#else
+    return choose(x < y, x, y);
+#endif
 }
 
 INLINE ints bits_of(floats x)
@@ -121,18 +185,23 @@ INLINE float sum_of(const floats block[PARTS])
     return lane[0];
 }
 
-INLINE double sum_of_doubles(const doubles block[PARTS])
+INLINE double sum_of_double_lanes(double lane[DOUBLE_LANES])
 {
-    double lane[DOUBLE_LANES];
-
-    memcpy(lane, block, sizeof lane);
     for (size_t width = DOUBLE_LANES / 2; width > 0; width /= 2)
         for (size_t i = 0; i < width; i++)
             lane[i] += lane[i + width];
     return lane[0];
 }
 
-/* The largest lane; NaN lanes must be excluded before. */
+INLINE double sum_of_doubles(const doubles block[PARTS])
+{
+    double lane[DOUBLE_LANES];
+
+    memcpy(lane, block, sizeof lane);
+    return sum_of_double_lanes(lane);
+}
+
+/* The largest lane, the least one; there must be no NaN. */
 INLINE float largest_of(const floats block[PARTS])
 {
     float lane[LANES];
@@ -141,6 +210,17 @@ INLINE float largest_of(const floats block[PARTS])
     for (size_t width = LANES / 2; width > 0; width /= 2)
         for (size_t i = 0; i < width; i++)
             lane[i] = lane[i + width] > lane[i] ? lane[i + width] : lane[i];
+    return lane[0];
+}
+
+INLINE float least_of(const floats block[PARTS])
+{
+    float lane[LANES];
+
+    memcpy(lane, block, sizeof lane);
+    for (size_t width = LANES / 2; width > 0; width /= 2)
+        for (size_t i = 0; i < width; i++)
+            lane[i] = lane[i + width] < lane[i] ? lane[i + width] : lane[i];
     return lane[0];
 }
 

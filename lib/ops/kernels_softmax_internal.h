@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The three sweeps of a softmax over a row, and what its gradient needs.
+ */
+#ifndef TXD_OPS_KERNELS_SOFTMAX_INTERNAL_H
+#define TXD_OPS_KERNELS_SOFTMAX_INTERNAL_H
+
+#include "ops/kernels.h"
+#include "ops/kernels_exp_internal.h"
+
+/* A comparison with NaN is false: the largest number, and whether there is a NaN. */
+INLINE void largest_block(floats largest[PARTS], ints nan[PARTS], const float *x)
+{
+    EACH_PART (p) {
+        floats value = load(x + p * PART_FLOATS);
+
+        largest[p] = higher_of(value, largest[p]);
+        nan[p] |= value != value;
+    }
+}
+
+static inline float largest_row(const float *x, size_t count)
+{
+    const float least = -__builtin_inff();
+    floats largest[PARTS];
+    ints nan[PARTS] = {{0}};
+    float tail[LANES];
+
+    EACH_PART (p)
+        largest[p] = spread(least);
+    for (; count >= LANES; count -= LANES, x += LANES)
+        largest_block(largest, nan, x);
+    load_tail(tail, x, count, least);
+    largest_block(largest, nan, tail);
+    return any_of(nan) ? __builtin_nanf("") : largest_of(largest);
+}
+
+/* Sums in lanes of 2^k exp(x - max), and of that times x - max. */
+struct exp_lanes {
+    floats sum[PARTS], moment[PARTS];
+};
+
+/* `out` NULL: nowhere. */
+INLINE void exp_block(struct exp_lanes *lanes, float *out, const float *x, floats max)
+{
+    const floats low = spread(EXP_LOWEST);
+
+    EACH_PART (p) {
+        floats below = load(x + p * PART_FLOATS) - max, e;
+
+        below = higher_of(low, below);
+        e = exp_scaled(below);
+        lanes->sum[p] += e;
+        lanes->moment[p] += e * below;
+        if (out != NULL)
+            store(out + p * PART_FLOATS, e);
+    }
+}
+
+INLINE struct txd_exp_sums exp_sums(float *out, const float *x, size_t count,
+                                    float largest)
+{
+    struct exp_lanes lanes = {{{0}}, {{0}}};
+    const floats max = spread(largest);
+    float tail[LANES];
+    size_t i = 0;
+
+    for (; i + LANES <= count; i += LANES)
+        exp_block(&lanes, out == NULL ? NULL : out + i, x + i, max);
+    if (i < count) {
+        load_tail(tail, x + i, count - i, -__builtin_inff());
+        exp_block(&lanes, tail, tail, max);
+        if (out != NULL)
+            memcpy(out + i, tail, (count - i) * sizeof *out);
+    }
+    return (struct txd_exp_sums){sum_of(lanes.sum), sum_of(lanes.moment)};
+}
+
+static inline struct txd_exp_sums exp_sums_row(float *out, const float *x, size_t count,
+                                               float largest)
+{
+    return out == NULL ? exp_sums(NULL, x, count, largest)
+                       : exp_sums(out, x, count, largest);
+}
+
+static inline void scale_twice_row(float *out, const float *x, size_t count,
+                                   float factor, float then)
+{
+    const floats first = spread(factor), second = spread(then);
+
+    for (; count >= LANES; count -= LANES, x += LANES, out += LANES)
+        EACH_PART (p)
+            store(out + p * PART_FLOATS, load(x + p * PART_FLOATS) * first * second);
+    for (; count > 0; count--)
+        *out++ = *x++ * factor * then;
+}
+
+static inline float dot_row(const float *x, const float *y, size_t count)
+{
+    floats sum[PARTS] = {{0}};
+    float tail[2][LANES];
+
+    for (; count >= LANES; count -= LANES, x += LANES, y += LANES)
+        EACH_PART (p)
+            sum[p] += load(x + p * PART_FLOATS) * load(y + p * PART_FLOATS);
+    load_tail(tail[0], x, count, 0);
+    load_tail(tail[1], y, count, 0);
+    EACH_PART (p)
+        sum[p] += load(tail[0] + p * PART_FLOATS) * load(tail[1] + p * PART_FLOATS);
+    return sum_of(sum);
+}
+
+static inline void weigh_row(float *out, const float *weights, const float *x,
+                             size_t count, float mean)
+{
+    const floats middle = spread(mean);
+
+    for (; count >= LANES; count -= LANES, x += LANES, out += LANES, weights += LANES)
+        EACH_PART (p)
+            store(out + p * PART_FLOATS, load(weights + p * PART_FLOATS) *
+                                             (load(x + p * PART_FLOATS) - middle));
+    for (; count > 0; count--)
+        *out++ = *weights++ * (*x++ - mean);
+}
+
+#endif
