@@ -291,10 +291,11 @@ const txd_check txd_check_mask_fill = {
     .look_next = "mask.fill of the claimed configuration; attn.scores and attn.masked "
                  "at the named cell",
     .unit = "cells",
-    .faults = (const char *const[]){"mask_fill_finite", "mask_fill_too_weak",
-                                    "mask_inverted", "mask_missing", "mask_off_by_one",
-                                    "mask_after_softmax", "fully_masked_row",
-                                    "padding_ignored", "cross_causal", NULL},
+    .faults =
+        (const char *const[]){"mask_fill_finite", "mask_fill_too_weak", "mask_inverted",
+                              "mask_missing", "mask_off_by_one", "mask_after_softmax",
+                              "fully_masked_row", "padding_ignored",
+                              "memory_padding_ignored", "cross_causal", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
                                              {TXD_POINT_CROSS_MASKED, TXD_ASK_VALUE},

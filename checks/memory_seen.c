@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ typedef struct state {
     layer_seen *layers;
     head_seen *heads; /* (layers, heads) */
     uint64_t evaluated;
-    size_t batches;
+    size_t batches, empty; /* rows of the batch; those whose memory is all padding */
 } state;
 
 static const char *inapplicable(const txd_check_context *context)
@@ -72,6 +73,16 @@ static double hidden_by(const double *masked, const double *scores)
     return masked[TXD_STAT_NONFINITE] - scores[TXD_STAT_NONFINITE];
 }
 
+/* Real rows of the memory of a batch row. */
+static double real_rows(const txd_inputs *inputs, size_t b)
+{
+    double rows = 0;
+
+    for (size_t i = 0; i < inputs->memory_length; i++)
+        rows += inputs->memory_valid[b * inputs->memory_length + i] != 0;
+    return rows;
+}
+
 /* Cells of real queries and real rows of the memory. */
 static double real_cells(const txd_block *block)
 {
@@ -79,15 +90,25 @@ static double real_cells(const txd_block *block)
     double sum = 0;
 
     for (size_t b = 0; b < inputs->batch; b++) {
-        double queries = 0, rows = 0;
+        double queries = 0;
 
         for (size_t i = 0; i < inputs->length; i++)
             queries += inputs->valid[b * inputs->length + i] != 0;
-        for (size_t i = 0; i < inputs->memory_length; i++)
-            rows += inputs->memory_valid[b * inputs->memory_length + i] != 0;
-        sum += queries * rows;
+        sum += queries * real_rows(inputs, b);
     }
     return sum * (double)block->dims[1];
+}
+
+/* Nothing is wrong with a memory of padding alone, but whoever marks padding with 1
+ * makes one of every memory without padding. */
+static void count_empty(state *s, const txd_inputs *inputs)
+{
+    size_t empty = 0;
+
+    for (size_t b = 0; b < inputs->batch; b++)
+        empty += real_rows(inputs, b) == 0;
+    if (empty > s->empty)
+        s->empty = empty;
 }
 
 static void compare(state *s, layer_seen *layer, const txd_block *block)
@@ -137,6 +158,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
     (void)slot;
     s->batches = block->pass->inputs->batch;
+    count_empty(s, block->pass->inputs);
     if (block->site->point == TXD_POINT_CROSS_WEIGHTS) {
         look_at_rows(s, block);
     } else if (block->stats && block->site->point == TXD_POINT_CROSS_MASKED) {
@@ -229,6 +251,11 @@ static txd_status finish(void *self, txd_result *result)
     result->evaluated = s->evaluated;
     for (size_t l = 0; l < s->claimed->n_layers; l++)
         TXD_TRY(add_layer(result, s, (int)l));
+    if (s->empty > 0)
+        snprintf(result->note, sizeof result->note,
+                 "in %zu of %zu batch rows all of the memory is padding (of `valid` 1 "
+                 "is a real row, 0 padding)",
+                 s->empty, s->batches);
     return TXD_OK;
 }
 

@@ -264,6 +264,29 @@ START_TEST(causal_cross_attention_sees_as_many_rows_as_tokens)
 }
 END_TEST
 
+START_TEST(padding_of_the_memory_that_is_ignored_gets_weight)
+{
+    const double *weights[2];
+    planted p;
+
+    planted_run(&p, PLANTED_MODEL("cross = true;"),
+                "{ name = \"memory_padding_ignored\"; }");
+    weights[0] = planted_site(&p.healthy, "layers.0.cross.weights")->values;
+    weights[1] = planted_site(&p.faulty, "layers.0.cross.weights")->values;
+    for (size_t b = 0; b < PLANTED_BATCH; b++)
+        for (size_t q = 0; q < T; q++)
+            for (size_t k = 0; k < PLANTED_MEMORY; k++) {
+                size_t cell = (b * 4 * T + q) * PLANTED_MEMORY + k;
+                bool real = p.faulty.inputs.memory_valid[b * PLANTED_MEMORY + k];
+
+                ck_assert_int_eq(weights[0][cell] > 0, real);
+                ck_assert(weights[1][cell] > 0);
+            }
+    ck_assert_uint_eq(planted_differences_below(&p, "layers.0.attn."), 0);
+    planted_finish(&p);
+}
+END_TEST
+
 START_TEST(the_loss_compares_with_the_token_after_next)
 {
     const double *losses, *logits;
@@ -298,4 +321,5 @@ TEST_MAIN(faults_of_the_configuration_are_models_of_that_configuration,
           identical_heads_draw_one_picture_with_values_of_their_own,
           a_large_init_multiplies_the_four_matrices_of_attention,
           causal_cross_attention_sees_as_many_rows_as_tokens,
+          padding_of_the_memory_that_is_ignored_gets_weight,
           the_loss_compares_with_the_token_after_next)

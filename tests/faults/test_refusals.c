@@ -72,6 +72,8 @@ START_TEST(what_cannot_act_is_refused_with_the_reason)
     refused(CFG("value_dim = 8;"), "faults = ( { name = \"shared_qkv\"; } );", no,
             "as wide as");
     refused(CFG(""), "faults = ( { name = \"cross_causal\"; } );", no, "model.cross");
+    refused(CFG(""), "faults = ( { name = \"memory_padding_ignored\"; } );", no,
+            "model.cross");
     refused(CFG(""),
             "faults = ( { name = \"head_merge_view\"; layers = 1; }, "
             "{ name = \"strides_ignored\"; } );",

@@ -263,34 +263,6 @@ START_TEST(steps_are_the_recorded_loss_and_norm)
 }
 END_TEST
 
-/* Of four steps the first has no token that predicts another. */
-START_TEST(a_step_without_a_loss_is_no_nan)
-{
-    static const double labels[4][2] = {{-1, -1}, {4, -1}, {4, -1}, {4, -1}};
-    static const double loss[4] = {NAN, 3, NAN, 2}, norms[4] = {0, 1, NAN, 0};
-    static const size_t steps = 4, dims[3] = {4, 1, 2};
-    txd_chart chart;
-    txd_arena *arena;
-    fake recording;
-
-    fake_open(&recording);
-    fake_add(&recording, "steps/loss", "n", loss, &steps);
-    fake_add(&recording, "steps/grad_norm", "n", norms, &steps);
-    fake_add(&recording, "input/labels", "sbt", labels[0], dims);
-    arena = make(&chart, &recording, txd_chart_steps, "steps/loss");
-    ck_assert_uint_eq(chart.graph_count, 2);
-    for (int graph = 0; graph < 2; graph++) {
-        const txd_line *line = &chart.graphs[graph].lines[0];
-
-        ck_assert_uint_eq(line->count, 3);
-        for (int i = 0; i < 3; i++)
-            ck_assert(line->x[i] == i + 1);
-    }
-    txd_arena_destroy(arena);
-    fake_close(&recording);
-}
-END_TEST
-
 START_TEST(norms_are_the_recorded_means_in_order_of_execution)
 {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -422,7 +394,7 @@ TEST_MAIN(gradients_by_layer_are_the_recorded_numbers,
           the_files_for_gnuplot_hold_the_numbers, a_norm_of_0_or_nan_is_named,
           a_norm_of_0_or_nan_is_marked, all_norms_may_be_nan,
           a_step_without_gradients_is_a_gap_and_no_nan,
-          steps_are_the_recorded_loss_and_norm, a_step_without_a_loss_is_no_nan,
+          steps_are_the_recorded_loss_and_norm,
           norms_are_the_recorded_means_in_order_of_execution,
           forward_steps_have_no_gradient, the_healthy_band_is_that_of_the_law,
           what_is_missing_is_refused_with_what_to_do)
