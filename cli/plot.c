@@ -22,7 +22,7 @@ static txd_status read_request(txd_figure_request *request, const txd_options *o
                                txd_arena *arena)
 {
     static const char *const scales[] = {"linear", "log"};
-    const char *site = options->operands[1];
+    const char *site = options->operand_count > 1 ? options->operands[1] : "";
     int scale = TXD_SCALE_LINEAR, point;
 
     *request = (txd_figure_request){.layer = -1, .head = -1, .step = -1, .batch = -1};
@@ -121,7 +121,7 @@ const txd_command txd_command_plot = {
              "  2  not drawn (no such site, gnuplot or its fonts missing, ...); an\n"
              "     earlier FILE is untouched\n",
     .options = options,
-    .least = 2,
+    .least = 1,
     .most = 2,
     .run = plot,
 };

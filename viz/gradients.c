@@ -17,6 +17,8 @@
 #define HIGH 10
 #define TOO_LARGE 1000
 
+#define MOST_LISTED 1200 /* characters of a message */
+
 #define WORD(x) #x
 #define NUMBER(x) WORD(x)
 
@@ -71,13 +73,17 @@ static txd_status unknown(const txd_curves *curves, const char *site)
     txd_text_init(&text);
     txd_clean(&text, site, 100);
     txd_text_add(&text, ": no gradient norms of it were recorded. Recorded by layer:");
-    for (size_t i = 0; i < curves->site_count && text.length < 1200; i++) {
-        if (txd_site_layer_in("layers.*", curves->sites[i]) > 0 ||
-            strncmp(curves->sites[i], "layers.0", 8) != 0)
+    for (size_t i = 0; i < curves->site_count; i++) {
+        if (strncmp(curves->sites[i], "layers.0", 8) != 0)
             continue;
         txd_site_generalise(general, curves->sites[i]);
-        if (strcmp(general, last) != 0)
-            txd_text_addf(&text, "%s %s", *last ? "," : "", general);
+        if (strcmp(general, last) == 0)
+            continue;
+        if (text.length > MOST_LISTED) {
+            txd_text_add(&text, ", ...");
+            break;
+        }
+        txd_text_addf(&text, "%s %s", *last ? "," : "", general);
         memcpy(last, general, sizeof last);
     }
     if (*last == '\0')
@@ -158,9 +164,12 @@ static txd_status describe(txd_chart *chart, const txd_curves *curves, const cha
     txd_text_finish(&text);
     if (!chart->title)
         return TXD_ERR_MEMORY;
-    txd_text_addf(&text, "L2 norm of the gradient of the loss by %s; ",
-                  strcmp(site, layers_pattern) == 0 ? "all parameters of each layer"
-                                                    : site);
+    txd_text_add(&text, "L2 norm of the gradient of the loss by ");
+    if (strcmp(site, layers_pattern) == 0)
+        txd_text_add(&text, "all parameters of each layer");
+    else
+        txd_text_add_bytes(&text, site, strlen(site) - strlen(TXD_GRADIENT_SUFFIX));
+    txd_text_add(&text, "; ");
     txd_lines_words(&text, steps);
     status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
     txd_text_finish(&text);

@@ -42,7 +42,9 @@ static txd_status choose_pooled(const txd_figure **out, txd_figure_request *requ
         pooled.layer = layer;
     }
     pooled.site = pooled_site(request);
-    TXD_TRY(txd_slice_find(&slice, recording, &pooled));
+    if (txd_slice_find(&slice, recording, &pooled) != TXD_OK)
+        return txd_fail(TXD_ERR_CONFIG, "%s, of which %s", request->site,
+                        txd_message());
     *request = pooled;
     *out = &txd_figure_matrix;
     return TXD_OK;
@@ -100,6 +102,18 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
     return TXD_OK;
 }
 
+/* The memory as it came in is an input, as a recorded value it is a point. */
+static void name_input(txd_figure_request *request, const txd_trace *recording)
+{
+    static const char given[] = "input/memory";
+    size_t entry;
+
+    if (strcmp(request->site, "input.memory") == 0 &&
+        txd_trace_find(recording, &entry, request->site) != TXD_OK &&
+        txd_trace_find(recording, &entry, given) == TXD_OK)
+        request->site = given;
+}
+
 txd_status txd_plot(const txd_trace *recording, const txd_figure_request *request)
 {
     txd_figure_request actual = *request;
@@ -110,7 +124,8 @@ txd_status txd_plot(const txd_trace *recording, const txd_figure_request *reques
 
     TXD_TRY(txd_image_kind_of(&kind, request->path));
     if (!request->site || !*request->site)
-        return txd_site_unknown(recording, "(no site)");
+        return txd_site_unknown(recording, "");
+    name_input(&actual, recording);
     TXD_TRY(txd_figure_choose(&figure, &actual, recording));
     txd_text_init(&picture);
     status = figure->image(&picture, recording, &actual);

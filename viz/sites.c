@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "viz/figures.h"
 #include "viz/script.h"
 #include "viz/slice.h"
 
@@ -121,9 +122,16 @@ static void add_name(name_list *list, const char *name)
     list->count++;
 }
 
-/* What can be drawn: values, row statistics and pooled maps, not inputs and tables. */
+/* What can be drawn: values, row statistics, pooled maps and charts, not inputs and
+ * tables. */
 static bool is_drawable(const txd_trace_info *info)
 {
+    static const char *const charts[] = {"steps/loss", "series/norms",
+                                         "series/grad_norm"};
+
+    for (size_t i = 0; i < sizeof charts / sizeof *charts; i++)
+        if (strcmp(info->name, charts[i]) == 0)
+            return true;
     return info->rank >= 1 && strncmp(info->name, "checks/", 7) != 0 &&
            strncmp(info->name, "events/", 7) != 0 &&
            strncmp(info->name, "dims/", 5) != 0 &&
@@ -143,17 +151,19 @@ static txd_status list_names(name_list *list, txd_arena *arena,
     list->count = 0;
     if (!list->names || !list->pointers)
         return TXD_ERR_MEMORY;
-    for (size_t i = 0; i < entries; i++) {
+    for (size_t i = 0; i < 2 * entries;
+         i++) { /* what is of cross-attention comes last */
         txd_trace_info info;
 
-        TXD_TRY(txd_trace_get(recording, &info, i));
-        if (is_drawable(&info))
+        TXD_TRY(txd_trace_get(recording, &info, i % entries));
+        if (is_drawable(&info) &&
+            (txd_site_attention(info.name) == TXD_ATTENTION_CROSS) == (i >= entries))
             add_name(list, info.name);
     }
     return TXD_OK;
 }
 
-/* "layers.*.attn.scores": a point that could have been recorded. */
+/* "layers.*.attn.scores", or its gradient: a point that could have been recorded. */
 static bool is_point(const char *general)
 {
     char name[TXD_SITE_BYTES];
@@ -161,17 +171,55 @@ static bool is_point(const char *general)
     int layer;
 
     txd_site_of_layer(name, general, 0);
+    if (txd_ends_in(name, TXD_GRADIENT_SUFFIX))
+        name[strlen(name) - strlen(TXD_GRADIENT_SUFFIX)] = '\0';
     return txd_point_parse(&point, &layer, name) == TXD_OK;
 }
 
-static void describe(txd_text *out, const name_list *list, const char *site)
+/* Of gradients there are often the norms alone, a chart of all layers. */
+static bool has_norms(const txd_trace *recording, const char *site)
+{
+    const char *const *sites;
+    size_t count;
+
+    if (txd_trace_strings(recording, &sites, &count, "series/grad_norm_sites") !=
+        TXD_OK)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(sites[i], site) == 0)
+            return true;
+    return false;
+}
+
+/* A name and, if more than three follow it in its folder, how many these are; returns
+ * how many were left out. */
+static size_t add_listed(txd_text *out, const name_list *list, size_t i)
+{
+    const char *name = list->pointers[i], *slash = strchr(name, '/');
+    size_t more = 0, length = slash ? (size_t)(slash - name) + 1 : 0;
+
+    txd_text_addf(out, "%s%s", i ? ", " : "", name);
+    while (length && i + more + 1 < list->count &&
+           strncmp(list->pointers[i + more + 1], name, length) == 0)
+        more++;
+    if (more <= 3)
+        return 0;
+    txd_text_addf(out, " and %zu more of %.*s", more, (int)length, name);
+    return more;
+}
+
+static void describe(txd_text *out, const name_list *list, const char *site,
+                     bool has_chart)
 {
     char general[TXD_SITE_BYTES];
     bool known;
     const char *near;
+    size_t i;
 
     txd_site_generalise(general, site);
     known = is_point(general);
+    if (has_chart)
+        txd_text_addf(out, "; its norm is in the chart '%s'", general);
     near = known ? NULL : txd_nearest(general, list->pointers, list->count);
     if (known)
         txd_text_addf(out,
@@ -180,13 +228,33 @@ static void describe(txd_text *out, const name_list *list, const char *site)
                       general);
     else if (near && strcmp(near, general) != 0)
         txd_text_addf(out, "; did you mean %s?", near);
-    else
+    else if (*site)
         txd_text_add(out, ".");
     txd_text_add(out, list->count ? " Recorded: " : " Nothing in it can be drawn");
-    for (size_t i = 0; i < list->count && out->length < 1200; i++)
-        txd_text_addf(out, "%s%s", i ? ", " : "", list->pointers[i]);
+    for (i = 0; i < list->count && out->length < 1200; i++)
+        i += add_listed(out, list, i);
+    if (i < list->count)
+        txd_text_add(out, ", ...");
     if (list->count && !known)
         txd_text_add(out, ". More is recorded by `record` in model.cfg");
+}
+
+/* It is there, but not of this layer. */
+static txd_status check_layer(txd_arena *arena, const txd_trace *recording,
+                              const char *site)
+{
+    char general[TXD_SITE_BYTES];
+    int *layers;
+    size_t count;
+
+    txd_site_generalise(general, site);
+    if (!strchr(general, '*'))
+        return TXD_OK;
+    TXD_TRY(txd_site_layers(&layers, &count, arena, recording, general));
+    if (count == 0)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_CONFIG, "%s: recorded are layers %d to %d", site, layers[0],
+                    layers[count - 1]);
 }
 
 txd_status txd_site_unknown(const txd_trace *recording, const char *site)
@@ -198,11 +266,14 @@ txd_status txd_site_unknown(const txd_trace *recording, const char *site)
 
     TXD_TRY(txd_arena_create(&arena));
     txd_text_init(&text);
-    status = list_names(&list, arena, recording);
+    status = check_layer(arena, recording, site);
+    if (status == TXD_OK)
+        status = list_names(&list, arena, recording);
     if (status == TXD_OK) {
-        txd_clean(&text, site, 100);
-        txd_text_add(&text, ": not recorded");
-        describe(&text, &list, site);
+        if (*site)
+            txd_clean(&text, site, 100);
+        txd_text_add(&text, *site ? ": not recorded" : "which site?");
+        describe(&text, &list, site, has_norms(recording, site));
         status = txd_fail(TXD_ERR_CONFIG, "%s", txd_text_get(&text));
     }
     txd_text_finish(&text);

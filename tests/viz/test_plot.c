@@ -69,7 +69,14 @@ START_TEST(what_is_not_recorded_is_refused_with_the_choices)
                   "2 more: choose --layer (0 to 2) and --head (0 to 3)");
     check_refused(&recording, ask("layers.2.attn.scores", -1, -1), TXD_ERR_CONFIG,
                   "points = \"layers.*.attn.scores\"; } );");
-    check_refused(&recording, ask("", -1, -1), TXD_ERR_CONFIG, "Recorded:");
+    check_refused(&recording, ask("", -1, -1), TXD_ERR_CONFIG, "which site? Recorded:");
+    check_refused(&recording, ask("layers.7.attn.weights", -1, 0), TXD_ERR_CONFIG,
+                  "layers.7.attn.weights, of which pooled/max: layer 7: recorded are 0 "
+                  "to 2");
+    check_refused(&recording, ask("layers.2.attn.q@grad", -1, -1), TXD_ERR_CONFIG,
+                  "points = \"layers.*.attn.q@grad\"; } );");
+    check_refused(&recording, ask("entropy", -1, -1), TXD_ERR_CONFIG,
+                  "did you mean rows/entropy?");
     request = ask("layers.1.attn.weights", -1, 0);
     request.step = 5;
     check_refused(&recording, request, TXD_ERR_CONFIG, "step 5: recorded are 0 to 0");
@@ -197,7 +204,53 @@ START_TEST(figures_are_listed_and_found_by_name)
 }
 END_TEST
 
+START_TEST(charts_and_layers_are_among_what_could_be_drawn)
+{
+    static const char *const sites[] = {"layers.0@grad", "layers.1@grad"};
+    static const double loss[1] = {3};
+    static const size_t one = 1, two[2] = {4, 4};
+    double values[16] = {0};
+    fake recording;
+
+    fake_open(&recording);
+    fake_decoder(&recording, 4);
+    fake_add(&recording, "layers.0.attn.out", "td", values, two);
+    fake_add(&recording, "steps/loss", "n", loss, &one);
+    fake_strings(&recording, "series/grad_norm_sites", sites, 2);
+    check_refused(&recording, ask("loss", -1, -1), TXD_ERR_CONFIG,
+                  "did you mean steps/loss? Recorded: layers.*.attn.out, steps/loss");
+    check_refused(&recording, ask("layers.1@grad", -1, -1), TXD_ERR_CONFIG,
+                  "its norm is in the chart 'layers.*@grad'");
+    check_refused(&recording, ask("layers.1.attn.out", -1, -1), TXD_ERR_CONFIG,
+                  "layers.1.attn.out: recorded are layers 0 to 0");
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(many_columns_are_listed_as_their_number)
+{
+    static const char *const names[] = {"rows/a", "rows/b", "rows/c",
+                                        "rows/d", "rows/e", "rows/f"};
+    const size_t dims[5] = {1, 1, 1, 1, 1};
+    const double value = 0;
+    fake recording;
+
+    fake_open(&recording);
+    fake_decoder(&recording, 4);
+    for (int i = 0; i < 4; i++)
+        fake_add(&recording, names[i], "slbhq", &value, dims);
+    check_refused(&recording, ask("logits", -1, -1), TXD_ERR_CONFIG,
+                  "Recorded: rows/a, rows/b, rows/c, rows/d");
+    fake_add(&recording, names[4], "slbhq", &value, dims);
+    check_refused(&recording, ask("logits", -1, -1), TXD_ERR_CONFIG,
+                  "Recorded: rows/a and 4 more of rows/");
+    fake_close(&recording);
+}
+END_TEST
+
 TEST_MAIN(what_is_not_recorded_is_refused_with_the_choices,
+          charts_and_layers_are_among_what_could_be_drawn,
+          many_columns_are_listed_as_their_number,
           negative_values_have_no_logarithmic_scale,
           a_failure_leaves_the_earlier_picture_alone,
           the_script_of_a_small_map_is_as_committed,
