@@ -4,21 +4,20 @@
  * mask shows. With e the head width, u_a and u_s the roundoffs of accumulation and
  * storage, r = q.k taken here in double from the q and k that the scores read, and
  * |q|.|k| the sum of the absolute products:
- *   |s - scale r| <= E + u_s (|scale r| + E) + (e + 1) tiny,
+ *   |s - scale r| <= E + u_s (|scale r| + E) + tiny + e lost,
  *   E = (gamma_{e+3}(u_a) + gamma_{e+1}(2^-53)) |scale| |q|.|k|
  * (products and sums of e terms, the scale as one rounding wherever it is applied, one
- * rounding to store, and underflow). The slope of scores on q.k then says which scale
- * was used instead.
+ * rounding to store, and underflow of what is stored and of products). The slope of
+ * scores on q.k then says which scale was used instead.
  *
  * Beyond 512 queries every n-th is judged, n = ceil(length / 512): a wrong scale acts
  * on all of them, and the law must not cost more than the pass.
  */
 #include "checks/score.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-
-#include <inttypes.h>
 
 typedef struct state {
     const txd_config *claimed;
