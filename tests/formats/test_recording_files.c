@@ -117,7 +117,8 @@ START_TEST(an_interrupted_recording_is_found_by_its_name)
     txd_trace_destroy(trace);
     ck_assert_int_eq(txd_recording_open(&trace, test_file("none.h5"), &partial),
                      TXD_ERR_IO);
-    ck_assert_ptr_nonnull(strstr(txd_message(), "none.h5.part"));
+    ck_assert_ptr_nonnull(strstr(txd_message(), "none.h5: cannot be opened: "));
+    ck_assert_ptr_nonnull(strstr(txd_message(), ", nor is there its .part"));
 }
 END_TEST
 
@@ -200,7 +201,7 @@ START_TEST(files_that_are_no_recordings_are_named_so)
 
     write_text(text, "not HDF5 at all");
     ck_assert_int_eq(txd_recording_open(&trace, text, NULL), TXD_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(txd_message(), "file signature not found"));
+    ck_assert_ptr_nonnull(strstr(txd_message(), "found a text"));
     ck_assert_int_eq(txd_recording_open(&trace, folder, NULL), TXD_ERR_IO);
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     ck_assert_int_eq(txd_recording_open(&trace, pipe, NULL), TXD_ERR_IO);
