@@ -20,33 +20,19 @@ static const struct {
 
 enum { KINDS = sizeof params / sizeof *params };
 
-static txd_point input_of(const txd_config *c, txd_point out, bool pre)
-{
-    switch (out) {
-    case TXD_POINT_NORM1_OUT:
-        return pre ? TXD_POINT_RESID_PRE : TXD_POINT_RESID_MID;
-    case TXD_POINT_NORM_CROSS_OUT:
-        return pre ? TXD_POINT_RESID_MID : TXD_POINT_RESID_CROSS;
-    case TXD_POINT_NORM2_OUT:
-        if (!pre)
-            return TXD_POINT_RESID_POST;
-        return c->cross ? TXD_POINT_RESID_CROSS : TXD_POINT_RESID_MID;
-    default:
-        return pre ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
-    }
-}
-
 static txd_status add(txd_norms *norms, const txd_config *c, int kind, int layer)
 {
     txd_norm *norm = &norms->list[norms->count];
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
+    txd_config elsewhere = *c;
     int last = (int)c->n_layers - 1;
 
     if (!txd_point_exists(c, params[kind].out))
         return TXD_OK;
+    elsewhere.norm_placement =
+        c->norm_placement == TXD_PLACEMENT_PRE ? TXD_PLACEMENT_POST : TXD_PLACEMENT_PRE;
     *norm = (txd_norm){.out = params[kind].out,
-                       .in = input_of(c, params[kind].out, pre),
-                       .in_elsewhere = input_of(c, params[kind].out, !pre),
+                       .in = txd_input_of_norm(c, params[kind].out),
+                       .in_elsewhere = txd_input_of_norm(&elsewhere, params[kind].out),
                        .layer = layer,
                        .width = c->d_model,
                        .eps = c->layers[layer < 0 ? last : layer].norm_eps,
