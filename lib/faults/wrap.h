@@ -6,9 +6,10 @@
  *     static txd_status add(txd_ctx *ctx, const struct txd_pair_args *args) {...}
  *     static const struct txd_ops mine = {.add = add, .add_back = add_back};
  *
- * and plants it with txd_plan_wrap or txd_plan_replace. A replacement reaches what it
- * replaced by txd_below_add(ctx, args), which may be another fault's, and its own use
- * by txd_wrap_of(&args->at).
+ * and plants it with txd_plan_wrap or txd_plan_replace; in two tables, where one of the
+ * two entries needs what is below and the other does without. A replacement reaches
+ * what it replaced by txd_below_add(ctx, args), which may be another fault's, and its
+ * own use by txd_wrap_of(&args->at).
  */
 #ifndef TXD_FAULTS_WRAP_H
 #define TXD_FAULTS_WRAP_H

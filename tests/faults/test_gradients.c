@@ -215,6 +215,47 @@ START_TEST(faults_at_one_operation_add_up_in_either_order)
 }
 END_TEST
 
+static void softmax_gradient(double d_in[21], const char *faults)
+{
+    double in[21], d_out[21];
+    bench b;
+
+    for (size_t i = 0; i < 21; i++) {
+        in[i] = sin((double)i);
+        d_out[i] = cos((double)(3 * i));
+    }
+    bench_begin(&b, faults);
+    bench_softmax.backward(&b, d_in, d_out, in);
+    bench_end(&b);
+}
+
+START_TEST(a_rounded_gradient_is_that_of_the_other_fault_in_either_order)
+{
+    static const char *const faults[2][3] = {
+        {"{ name = \"mask_after_softmax\"; }",
+         "{ name = \"mask_after_softmax\"; }, { name = \"softmax_bf16\"; }",
+         "{ name = \"softmax_bf16\"; }, { name = \"mask_after_softmax\"; }"},
+        {"{ name = \"softmax_jacobian_wrong\"; }",
+         "{ name = \"softmax_jacobian_wrong\"; }, { name = \"softmax_bf16\"; }",
+         "{ name = \"softmax_bf16\"; }, { name = \"softmax_jacobian_wrong\"; }"},
+    };
+
+    for (size_t other = 0; other < 2; other++) {
+        double d_in[3][21];
+
+        for (size_t order = 0; order < 3; order++)
+            softmax_gradient(d_in[order], faults[other][order]);
+        ck_assert_mem_eq(d_in[1], d_in[2], sizeof d_in[1]);
+        for (size_t i = 0; i < 21; i++) {
+            double stored = (double)txd_bf16_to_f32(txd_f64_to_bf16(d_in[1][i]));
+
+            ck_assert_double_eq(d_in[1][i], stored);
+            ck_assert_double_le(fabs(d_in[1][i] - d_in[0][i]), 0.05);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_detached_branch_that_replaces_the_stream_gives_nothing_back)
 {
     double in[240] = {0}, d_out[120], d_in[240];
@@ -238,4 +279,5 @@ TEST_MAIN(without_faults_the_bench_finds_nothing,
           without_the_mean_gradients_of_a_row_do_not_cancel,
           roundings_pass_the_gradient_as_casts_do,
           faults_at_one_operation_add_up_in_either_order,
+          a_rounded_gradient_is_that_of_the_other_fault_in_either_order,
           a_detached_branch_that_replaces_the_stream_gives_nothing_back)

@@ -78,6 +78,10 @@ START_TEST(what_cannot_act_is_refused_with_the_reason)
             "faults = ( { name = \"head_merge_view\"; layers = 1; }, "
             "{ name = \"strides_ignored\"; } );",
             no, "head_merge_view replaces the same operation of layer 1");
+    refused(CFG(""),
+            "faults = ( { name = \"softmax_jacobian_wrong\"; layers = 2; }, "
+            "{ name = \"mask_after_softmax\"; } );",
+            no, "softmax_jacobian_wrong replaces the same operation of layer 2");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; layers = 3; } );", no,
             "the last is 2");
     refused(CFG(""), "faults = ( { name = \"mask_missing\"; heads = \"2,4\"; } );", no,

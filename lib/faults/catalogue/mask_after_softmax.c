@@ -63,11 +63,12 @@ static txd_status softmax_back(txd_ctx *ctx, const struct txd_softmax_back_args 
 
 static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 {
-    static const struct txd_ops mine = {.softmax = softmax,
-                                        .softmax_back = softmax_back};
+    static const struct txd_ops forward = {.softmax = softmax};
+    static const struct txd_ops backward = {.softmax_back = softmax_back};
 
     TXD_TRY(txd_plan_sight(plan, use, txd_sight_everything));
-    return txd_plan_wrap(plan, use, &mine, NULL);
+    TXD_TRY(txd_plan_wrap(plan, use, &forward, NULL));
+    return txd_plan_replace(plan, use, &backward);
 }
 
 const txd_fault txd_fault_mask_after_softmax = {

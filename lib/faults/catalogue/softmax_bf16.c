@@ -70,10 +70,11 @@ static txd_status softmax_back(txd_ctx *ctx, const struct txd_softmax_back_args 
 
 static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 {
-    static const struct txd_ops mine = {.softmax = softmax,
-                                        .softmax_back = softmax_back};
+    static const struct txd_ops forward = {.softmax = softmax};
+    static const struct txd_ops backward = {.softmax_back = softmax_back};
 
-    return txd_plan_replace(plan, use, &mine);
+    TXD_TRY(txd_plan_replace(plan, use, &forward));
+    return txd_plan_wrap(plan, use, &backward, NULL);
 }
 
 /* True if every selected layer rounds the steps anyway; only the sum, which a backend

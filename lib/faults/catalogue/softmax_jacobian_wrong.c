@@ -33,7 +33,7 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 {
     static const struct txd_ops mine = {.softmax_back = softmax_back};
 
-    return txd_plan_wrap(plan, use, &mine, NULL);
+    return txd_plan_replace(plan, use, &mine);
 }
 
 const txd_fault txd_fault_softmax_jacobian_wrong = {
