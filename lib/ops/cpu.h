@@ -19,11 +19,12 @@ extern "C" {
     .mix_back = txd_cpu32_mix_back, .softmax = txd_cpu32_softmax,                      \
     .softmax_back = txd_cpu32_softmax_back, .rows = txd_cpu32_rows,                    \
     .loss = txd_cpu32_loss, .loss_back = txd_cpu32_loss_back,                          \
-    .stats = txd_cpu32_stats, .embed = txd_cpu32_embed, .norm = txd_cpu32_norm,        \
-    .norm_back = txd_cpu32_norm_back, .activate = txd_cpu32_activate,                  \
-    .activate_back = txd_cpu32_activate_back, .multiply = txd_cpu32_multiply,          \
-    .multiply_back = txd_cpu32_multiply_back, .add = txd_cpu32_add,                    \
-    .add_back = txd_cpu32_add_back, .scale = txd_cpu32_scale,                          \
+    .stats = txd_cpu32_stats, .embed = txd_cpu32_embed,                                \
+    .embed_back = txd_cpu32_embed_back, .sinusoid = txd_cpu32_sinusoid,                \
+    .norm = txd_cpu32_norm, .norm_back = txd_cpu32_norm_back,                          \
+    .activate = txd_cpu32_activate, .activate_back = txd_cpu32_activate_back,          \
+    .multiply = txd_cpu32_multiply, .multiply_back = txd_cpu32_multiply_back,          \
+    .add = txd_cpu32_add, .add_back = txd_cpu32_add_back, .scale = txd_cpu32_scale,    \
     .scale_back = txd_cpu32_scale, .split_heads = txd_cpu32_split_heads,               \
     .split_heads_back = txd_cpu32_merge_heads, .merge_heads = txd_cpu32_merge_heads,   \
     .merge_heads_back = txd_cpu32_split_heads, .rotate = txd_cpu32_rotate,             \
@@ -38,6 +39,8 @@ txd_status txd_cpu32_mix_back(txd_ctx *ctx, const struct txd_mix_back_args *a);
 txd_status txd_cpu32_mask(txd_ctx *ctx, const struct txd_mask_args *a);
 txd_status txd_cpu32_mask_back(txd_ctx *ctx, const struct txd_mask_back_args *a);
 txd_status txd_cpu32_embed(txd_ctx *ctx, const struct txd_embed_args *a);
+txd_status txd_cpu32_embed_back(txd_ctx *ctx, const struct txd_embed_back_args *a);
+txd_status txd_cpu32_sinusoid(txd_ctx *ctx, const struct txd_sinusoid_args *a);
 txd_status txd_cpu32_norm(txd_ctx *ctx, const struct txd_norm_args *a);
 txd_status txd_cpu32_norm_back(txd_ctx *ctx, const struct txd_norm_back_args *a);
 txd_status txd_cpu32_softmax(txd_ctx *ctx, const struct txd_softmax_args *a);

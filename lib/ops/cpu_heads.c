@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies and turns of rows: embeddings, head layout, rotary positions, over the
- * threads. An angle belongs to a position and a pair of lanes: its cosine and sine are
- * taken once for all heads.
+ * Rows that are copied: embeddings and the layout of heads, over the threads.
  */
-#include <math.h>
 #include <string.h>
 
 #include "ops/cpu.h"
 #include "ops/kernels.h"
 
-/* Positions of a task, and pairs whose angles are kept at once (on the stack). */
+/* Positions of a task, and lanes of one where rows are added. */
 #define POSITIONS 32
-#define PAIRS 64
-/* About how many operations a copied element takes, a turned one, and an angle. */
+#define STRIPE 64
+/* About how many operations a copied element takes, and one that is added. */
 #define COPY 1.0
-#define TURN 2.0
-#define ANGLE 4.0
+#define ADD 1.0
 
 static size_t least(size_t a, size_t b)
 {
@@ -47,6 +43,30 @@ txd_status txd_cpu32_embed(txd_ctx *ctx, const struct txd_embed_args *a)
 
     return txd_parallel(ctx, tasks_of(a->rows), COPY * POSITIONS * (double)a->width,
                         embed_rows, &copy);
+}
+
+/* Lanes are independent, rows are not: several may have one id. */
+static txd_status embed_stripe(void *self, size_t stripe, int worker)
+{
+    const struct txd_embed_back_args *a = self;
+    const txd_kernels *kernels = txd_kernels_here();
+    size_t begin = stripe * STRIPE, count = least(STRIPE, a->width - begin);
+
+    (void)worker;
+    for (size_t r = 0; r < a->rows; r++) {
+        float *row = (float *)a->d_table + (size_t)a->ids[r] * a->width + begin;
+
+        kernels->add(row, row, (const float *)a->d_out + r * a->width + begin, count);
+    }
+    return TXD_OK;
+}
+
+txd_status txd_cpu32_embed_back(txd_ctx *ctx, const struct txd_embed_back_args *a)
+{
+    struct txd_embed_back_args copy = *a;
+
+    return txd_parallel(ctx, (a->width + STRIPE - 1) / STRIPE,
+                        ADD * STRIPE * (double)a->rows, embed_stripe, &copy);
 }
 
 struct heads_job {
@@ -94,115 +114,4 @@ txd_status txd_cpu32_split_heads(txd_ctx *ctx, const struct txd_heads_args *a)
 txd_status txd_cpu32_merge_heads(txd_ctx *ctx, const struct txd_heads_args *a)
 {
     return swap_heads(ctx, a, false);
-}
-
-struct rotate_job {
-    const struct txd_rotate_args *a;
-    int sign; /* by the positions, or back by them */
-};
-
-/* Some pairs of lanes, from the first on. */
-struct turns {
-    size_t first, count;
-    double speed[PAIRS], fastest; /* radians per position */
-    float cosine[PAIRS], sine[PAIRS];
-};
-
-/* The next pairs, from turns->first on. */
-static void take_pairs(struct turns *turns, const struct txd_rotate_args *a)
-{
-    turns->count = least(PAIRS, a->rope_width / 2 - turns->first);
-    turns->fastest = 0;
-    for (size_t i = 0; i < turns->count; i++) {
-        double pair = (double)(turns->first + i);
-
-        turns->speed[i] = pow(a->base, -2.0 * pair / (double)a->rope_width);
-        turns->fastest = fmax(turns->fastest, turns->speed[i]);
-    }
-}
-
-/* As far as the kernel's reduction of angles goes it is the one that turns. */
-static void turn_at(struct turns *turns, double position)
-{
-    if (fabs(position) * turns->fastest < 0x1p31) {
-        txd_kernels_here()->turn(turns->cosine, turns->sine, turns->speed, position,
-                                 turns->count);
-        return;
-    }
-    for (size_t i = 0; i < turns->count; i++) {
-        double angle = position * turns->speed[i];
-
-        turns->cosine[i] = (float)cos(angle);
-        turns->sine[i] = (float)sin(angle);
-    }
-}
-
-static void rotate_adjacent(float *out, const float *x, const struct turns *turns)
-{
-    for (size_t i = 0; i < turns->count; i++) {
-        float x1 = x[2 * i], x2 = x[2 * i + 1];
-
-        out[2 * i] = x1 * turns->cosine[i] - x2 * turns->sine[i];
-        out[2 * i + 1] = x2 * turns->cosine[i] + x1 * turns->sine[i];
-    }
-}
-
-/* One position of all heads. */
-static void rotate_heads(const struct txd_rotate_args *a, const struct turns *turns,
-                         size_t b, size_t t)
-{
-    size_t half = a->rope_width / 2;
-
-    for (size_t h = 0; h < a->heads; h++) {
-        size_t row = ((b * a->heads + h) * a->length + t) * a->width;
-        float *out = (float *)a->out + row;
-        const float *x = (const float *)a->x + row;
-
-        if (a->adjacent)
-            rotate_adjacent(out + 2 * turns->first, x + 2 * turns->first, turns);
-        else
-            txd_kernels_here()->rotate(out + turns->first, x + turns->first, half,
-                                       turns->cosine, turns->sine, turns->count);
-        if (turns->first == 0 && out != x)
-            memcpy(out + 2 * half, x + 2 * half, (a->width - 2 * half) * sizeof *out);
-    }
-}
-
-static txd_status rotate_positions(void *self, size_t i, int worker)
-{
-    const struct rotate_job *job = self;
-    const struct txd_rotate_args *a = job->a;
-    size_t tasks = tasks_of(a->length), b = i / tasks, begin = i % tasks * POSITIONS;
-    size_t end = least(a->length, begin + POSITIONS), half = a->rope_width / 2;
-    struct turns turns = {.first = 0};
-
-    (void)worker;
-    do { /* once without pairs too, for the lanes that pass */
-        take_pairs(&turns, a);
-        for (size_t t = begin; t < end; t++) {
-            turn_at(&turns, job->sign * (double)a->positions[b * a->length + t]);
-            rotate_heads(a, &turns, b, t);
-        }
-        turns.first += turns.count;
-    } while (turns.first < half);
-    return TXD_OK;
-}
-
-static txd_status rotate(txd_ctx *ctx, const struct txd_rotate_args *a, int sign)
-{
-    struct rotate_job job = {a, sign};
-    double work = TURN * (double)(a->heads * a->width) + ANGLE * (double)a->rope_width;
-
-    return txd_parallel(ctx, a->batch * tasks_of(a->length), POSITIONS * work,
-                        rotate_positions, &job);
-}
-
-txd_status txd_cpu32_rotate(txd_ctx *ctx, const struct txd_rotate_args *a)
-{
-    return rotate(ctx, a, 1);
-}
-
-txd_status txd_cpu32_rotate_back(txd_ctx *ctx, const struct txd_rotate_args *a)
-{
-    return rotate(ctx, a, -1);
 }

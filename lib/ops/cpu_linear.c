@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ops/cpu.h"
+#include "ops/kernels.h"
 #include "ops/ref.h"
 
 /* Rows and columns of a block of a linear map, at most. A BLAS packs anew what a block
@@ -183,14 +184,13 @@ static txd_status linear_back_weight(void *self, size_t i, int worker)
 static txd_status linear_back_bias(void *self, size_t i, int worker)
 {
     const struct txd_linear_back_args *a = self;
-    size_t begin = i * STRIPE, end = least(a->n, begin + STRIPE);
-    const float *d_out = a->d_out;
-    float *d_bias = a->d_bias;
+    size_t begin = i * STRIPE, count = least(STRIPE, a->n - begin);
+    float *d_bias = (float *)a->d_bias + begin;
 
     (void)worker;
     for (size_t r = 0; r < a->rows; r++)
-        for (size_t j = begin; j < end; j++)
-            d_bias[j] += d_out[r * a->n + j];
+        txd_kernels_here()->add(d_bias, d_bias,
+                                (const float *)a->d_out + r * a->n + begin, count);
     return TXD_OK;
 }
 

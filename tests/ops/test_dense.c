@@ -31,12 +31,16 @@ static void bench_begin(struct results *b, size_t count)
     b->other_wanted = trial_keep(&b->trial, count * sizeof(float));
 }
 
-static void fresh(struct results *b)
+/* What is added to begins as y, what is written as no number that comes out. */
+static void fresh(struct results *b, bool added)
 {
     float *outputs[] = {b->got, b->wanted, b->other, b->other_wanted};
 
     for (size_t i = 0; i < 4; i++)
-        memset(outputs[i], 0x77, b->count * sizeof(float));
+        if (added)
+            memcpy(outputs[i], b->y, b->count * sizeof(float));
+        else
+            memset(outputs[i], 0x77, b->count * sizeof(float));
 }
 
 static void agrees(const struct results *b, const char *what)
@@ -49,10 +53,13 @@ static void agrees(const struct results *b, const char *what)
                   "second result of %s with %d threads", what, b->trial.ctx.threads);
 }
 
+#define COMPARE(b, name, args, slot) COMPARE_FROM(b, false, name, args, slot)
+#define COMPARE_ADDED(b, name, args, slot) COMPARE_FROM(b, true, name, args, slot)
+
 /* Calls an entry of cpu32, then that of ref32, with `slot` as the result. */
-#define COMPARE(b, name, args, slot)                                                   \
+#define COMPARE_FROM(b, added, name, args, slot)                                       \
     do {                                                                               \
-        fresh(b);                                                                      \
+        fresh(b, added);                                                               \
         (args).slot = (b)->got;                                                        \
         ck_assert_int_eq((b)->trial.ops->name(&(b)->trial.ctx, &(args)), TXD_OK);      \
         (args).slot = (b)->wanted;                                                     \
@@ -85,7 +92,7 @@ END_TEST
                                        .b = (bench)->y,                                \
                                        .d_out = (bench)->x,                            \
                                        .count = (bench)->count};                       \
-        fresh(bench);                                                                  \
+        fresh(bench, false);                                                           \
         a.d_a = (bench)->got;                                                          \
         a.d_b = (bench)->other;                                                        \
         if (in_place >= 0) {                                                           \
@@ -169,6 +176,47 @@ START_TEST(rotation_has_the_bits_of_the_reference)
 }
 END_TEST
 
+START_TEST(sinusoids_have_the_bits_of_the_reference)
+{
+    static const size_t widths[] = {300, 7, 1, 129};
+    struct results b;
+
+    bench_begin(&b, (size_t)LENGTH * WIDTH);
+    for (int i = 0; i < 12; i++) {
+        struct txd_sinusoid_args a = {.positions =
+                                          trial_integers(&b.trial, LENGTH, INT32_MAX),
+                                      .rows = LENGTH,
+                                      .width = widths[i / 3]};
+
+        b.trial.ctx.threads = 1 + i % 3;
+        COMPARE(&b, sinusoid, a, out);
+    }
+    trial_finish(&b.trial);
+}
+END_TEST
+
+/* Rows are added in their order, whoever adds which lanes; many have one id. */
+START_TEST(gradients_that_only_add_rows_have_the_bits_of_the_reference)
+{
+    enum { ADDED = 2100, LANES = 1100, IDS = 40 };
+    struct results b;
+
+    bench_begin(&b, (size_t)ADDED * LANES);
+    for (b.trial.ctx.threads = 1; b.trial.ctx.threads < 4; b.trial.ctx.threads++) {
+        struct txd_embed_back_args embed = {.d_out = b.x,
+                                            .ids = trial_integers(&b.trial, ADDED, IDS),
+                                            .rows = ADDED,
+                                            .width = LANES};
+        struct txd_linear_back_args linear = {
+            .d_out = b.x, .rows = ADDED, .n = LANES, .k = 1};
+
+        COMPARE_ADDED(&b, embed_back, embed, d_table);
+        COMPARE_ADDED(&b, linear_back, linear, d_bias);
+    }
+    trial_finish(&b.trial);
+}
+END_TEST
+
 START_TEST(activations_and_norms_have_the_same_bits_with_any_number_of_threads)
 {
     struct results b;
@@ -203,4 +251,6 @@ TEST_MAIN(pairs_have_the_bits_of_the_reference,
           gradients_of_pairs_have_the_bits_of_the_reference,
           copies_of_rows_have_the_bits_of_the_reference,
           rotation_has_the_bits_of_the_reference,
+          sinusoids_have_the_bits_of_the_reference,
+          gradients_that_only_add_rows_have_the_bits_of_the_reference,
           activations_and_norms_have_the_same_bits_with_any_number_of_threads)
