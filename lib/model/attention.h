@@ -50,6 +50,8 @@ struct txd_attention {
     txd_attention_kind kind;
     size_t keys;       /* length of the sequence that is attended to */
     bool hidden;       /* compute hidden cells too */
+    bool rows;         /* row statistics are wanted */
+    bool entropy;      /* and the softmax gives that of its weights */
     size_t blocks;     /* of query rows per head */
     size_t count;      /* of tiles */
     size_t first_tile; /* of the current wave */
@@ -71,6 +73,8 @@ txd_status txd_tiles_in_waves(struct txd_attention *job,
 /* Which batch row, head and queries the tile of this number is. */
 void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
                      size_t index);
+/* Finds out in which batch rows the cells are spans; before the tiles. */
+void txd_cells_form(const struct txd_attention *job);
 /* Asks the mask which cells are seen, take part, are computed, are hidden. */
 txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile);
 /* The operations on a tile, in order. */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One tile of attention: a block of query rows of one head.
- *
- * Which cells of a tile are computed, and which take part, are two things. Hidden cells
- * with an infinite fill take no part: they are never multiplied with v. They may still
- * be computed, so that laws have something to judge; their scores are separate products
- * so that computing them cannot change a bit of the others.
+ * The operations on one tile of attention: a block of query rows of one head. Which
+ * cells it has: attention_cells.c.
  */
 #include "model/attention.h"
 
@@ -45,109 +41,6 @@ txd_op_site txd_tile_at(const struct txd_attention *job, const struct txd_tile *
     at.head = (int)tile->head;
     at.first_query = (int)tile->first;
     return at;
-}
-
-/* ---- which cells ---- */
-
-/* used = the cells that take part: seen ones; all of a row if hidden scores become a
- * finite number, or if an empty row gets weights all the same. */
-static void mark_used(const struct txd_attention *job, struct txd_tile *tile)
-{
-    const txd_layer_config *c = layer_config(job->run, job->layer);
-    size_t n = job->keys;
-
-    memcpy(tile->used, tile->visible, tile->rows * n);
-    for (size_t r = 0; r < tile->rows; r++) {
-        bool empty = memchr(tile->visible + r * n, 1, n) == NULL;
-
-        if (isfinite(c->fill) || (empty && c->masked_row != TXD_MASKED_ROW_ZERO))
-            memset(tile->used + r * n, 1, n);
-    }
-}
-
-/* The smallest range of keys that holds every used cell of the tile. */
-static void hull(size_t *begin, size_t *end, const struct txd_tile *tile, size_t n)
-{
-    *begin = n;
-    *end = 0;
-    for (size_t r = 0; r < tile->rows; r++) {
-        const uint8_t *row = tile->used + r * n;
-        const uint8_t *first = memchr(row, 1, n);
-        size_t last = n;
-
-        if (first == NULL)
-            continue;
-        while (!row[last - 1])
-            last--;
-        *begin = (size_t)(first - row) < *begin ? (size_t)(first - row) : *begin;
-        *end = last > *end ? last : *end;
-    }
-    if (*end == 0)
-        *begin = 0;
-}
-
-/* Keeps only the computed keys of a byte map that was made over all keys. */
-static void compact(uint8_t *map, const struct txd_tile *tile, size_t n)
-{
-    if (tile->keys == n)
-        return;
-    for (size_t r = 0; r < tile->rows; r++)
-        memmove(map + r * tile->keys, map + r * n + tile->key_begin, tile->keys);
-}
-
-/* What the claimed mask hides, and how many keys it lets each query see. */
-static void mark_hidden(const struct txd_attention *job, struct txd_tile *tile)
-{
-    const txd_run *run = job->run;
-    txd_mask_view claimed =
-        txd_mask_of_attention(job->kind, &run->options.claimed->layers[job->layer],
-                              run->pass.inputs, tile->batch);
-
-    for (size_t r = 0; r < tile->rows; r++) {
-        tile->seen[r] = 0;
-        tile->first_seen[r] = -1;
-        for (size_t j = 0; j < job->keys; j++) {
-            txd_hidden why = txd_mask_hides(&claimed, tile->first + r, j);
-
-            if (why == TXD_SEEN && tile->seen[r]++ == 0)
-                tile->first_seen[r] = (int32_t)j;
-            if (j >= tile->key_begin && j - tile->key_begin < tile->keys)
-                tile->hidden[r * tile->keys + j - tile->key_begin] = (uint8_t)why;
-        }
-    }
-}
-
-txd_mask_view txd_tile_mask_view(const struct txd_attention *job,
-                                 const struct txd_tile *tile)
-{
-    return txd_mask_of_attention(job->kind, layer_config(job->run, job->layer),
-                                 &job->run->actual, tile->batch);
-}
-
-txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile)
-{
-    txd_run *run = job->run;
-    txd_mask_view mask = txd_tile_mask_view(job, tile);
-    struct txd_visible_args args = {
-        .at = txd_tile_at(job, tile, TXD_OP_visible, TXD_POINT_ATTN_MASKED),
-        .out = tile->visible,
-        .mask = &mask,
-        .rows = tile->rows,
-        .keys = job->keys,
-    };
-    size_t begin, end;
-
-    TXD_TRY(run->layer_ops[job->layer].ops.visible(&run->ctx, &args));
-    mark_used(job, tile);
-    hull(&begin, &end, tile, job->keys);
-    tile->key_begin = job->hidden ? 0 : begin;
-    tile->keys = job->hidden ? job->keys : end - begin;
-    tile->begin = begin - tile->key_begin;
-    tile->end = end - tile->key_begin;
-    compact(tile->visible, tile, job->keys);
-    compact(tile->used, tile, job->keys);
-    mark_hidden(job, tile);
-    return TXD_OK;
 }
 
 /* ---- the operations on a tile ---- */
@@ -204,7 +97,8 @@ txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
         .at = txd_tile_at(job, tile, TXD_OP_mask, TXD_POINT_ATTN_MASKED),
         .out = tile->masked,
         .scores = tile->scores,
-        .visible = tile->visible,
+        .visible = tile->is_regular ? NULL : tile->visible,
+        .spans = tile->is_regular ? &tile->spans.visible : NULL,
         .rows = tile->rows,
         .keys = tile->keys,
         .stride = tile->keys,
@@ -224,6 +118,8 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
         .masked = tile->masked,
         .max = job->run->max + row,
         .lse = job->run->lse + row,
+        .entropy = job->entropy ? tile->entropy : NULL,
+        .spans = tile->is_regular ? &tile->spans.used : NULL,
         .rows = tile->rows,
         .keys = tile->keys,
         .stride = tile->keys,
@@ -259,7 +155,10 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
         .weights = tile->weights,
         .max = run->max + row,
         .lse = run->lse + row,
-        .hidden = tile->hidden,
+        .entropy = job->entropy ? tile->entropy : NULL,
+        .hidden = tile->is_regular ? NULL : tile->hidden,
+        .spans = tile->is_regular ? &tile->spans.seen : NULL,
+        .sides = tile->spans.sides,
         .seen = tile->seen,
         .first_seen = tile->first_seen,
         .row_count = tile->rows,
@@ -268,9 +167,7 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
         .key_begin = tile->key_begin,
     };
 
-    if (!(txd_run_wants(run, txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS),
-                        job->layer) &
-          TXD_ASK_ROWS))
+    if (!job->rows)
         return TXD_OK;
     TXD_TRY(run->layer_ops[job->layer].ops.rows(&run->ctx, &args));
     if (job->kind == TXD_ATTENTION_CROSS)
@@ -290,7 +187,8 @@ txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile)
                           txd_tile_query_row(run, tile), width),
         .weights = txd_row_of(run, tile->weights, tile->begin, 1),
         .v = txd_row_of(run, value_of(job, TXD_POINT_ATTN_V), row, width),
-        .used = tile->used + tile->begin,
+        .used = tile->is_regular ? NULL : tile->used + tile->begin,
+        .spans = tile->is_regular ? &tile->spans.used_inside : NULL,
         .rows = tile->rows,
         .keys = tile->end - tile->begin,
         .stride = tile->keys,

@@ -167,6 +167,19 @@ static bool compute_hidden(const struct txd_attention *job, txd_site_kind kind)
     }
 }
 
+/* A softmax that was replaced, and weights that are edited, have another entropy than
+ * the backend's softmax says. */
+static void want_rows(struct txd_attention *job, txd_site_kind half)
+{
+    const txd_run *run = job->run;
+    const struct txd_ops *here = &run->layer_ops[job->layer].ops;
+
+    job->rows = half == TXD_SITE_VALUE &&
+                (wanted(job, half, TXD_POINT_ATTN_WEIGHTS) & TXD_ASK_ROWS) != 0;
+    job->entropy = job->rows && job->planes == NULL &&
+                   here->softmax == run->model->backend->ops.softmax;
+}
+
 struct txd_attention txd_attention_begin(txd_run *run, int layer,
                                          txd_attention_kind kind, txd_site_kind half)
 {
@@ -176,9 +189,11 @@ struct txd_attention txd_attention_begin(txd_run *run, int layer,
     job.keys = kind == TXD_ATTENTION_CROSS ? run->memory_length : run->length;
     job.planes = run->planes[2 * (size_t)layer + kind];
     job.hidden = job.planes != NULL || compute_hidden(&job, half);
+    want_rows(&job, half);
     job.blocks = (run->length + run->tile_rows - 1) / run->tile_rows;
     job.count = run->batch * run->model->config->n_heads * job.blocks;
     memset(run->tile_stats, 0, sizeof run->tile_stats);
+    txd_cells_form(&job);
     if (job.planes == NULL)
         return job;
     job.tiles = run->formed_tiles;

@@ -104,15 +104,45 @@ static void carve_tile(struct txd_run *run, struct carver *carver,
     t.weights = carve(carver, cells, bytes);
     if (run->options.backward)
         carve_tile_back(run, carver, &t);
-    t.visible = carve(carver, cells, 1);
-    t.used = carve(carver, cells, 1);
-    t.hidden = carve(carver, cells, 1);
     t.seen = carve(carver, rows, sizeof(int32_t));
     t.first_seen = carve(carver, rows, sizeof(int32_t));
+    t.entropy = carve(carver, rows, sizeof(double));
     t.row_statistics = carve(carver, rows * TXD_ROW_COUNT, sizeof(double));
     t.slots = carve(carver, 3, run->slot_offset[run->tap_count]);
     if (tile != NULL)
         *tile = t;
+}
+
+static void carve_cells(struct txd_run *run, struct carver *carver)
+{
+    size_t queries = run->batch * run->length;
+    struct txd_cells *cells = &run->cells;
+
+    for (int side = 0; side < 2; side++) {
+        cells->visible[side] = carve(carver, queries, sizeof(int32_t));
+        cells->used[side] = carve(carver, queries, sizeof(int32_t));
+        cells->seen[side] = carve(carver, queries, sizeof(int32_t));
+    }
+    cells->sides = carve(carver, run->batch, sizeof *cells->sides);
+    cells->is_regular = carve(carver, run->batch, sizeof *cells->is_regular);
+}
+
+/* Of masks that are no spans. Behind all else: most runs never touch it. */
+static void carve_maps(struct txd_run *run, struct carver *carver)
+{
+    size_t cells = run->tile_rows * longest(run);
+
+    for (size_t i = 0; i < run->wave; i++) {
+        uint8_t *visible = carve(carver, cells, 1);
+        uint8_t *used = carve(carver, cells, 1);
+        uint8_t *hidden = carve(carver, cells, 1);
+
+        if (carver->base == NULL)
+            continue;
+        run->tiles[i].visible = visible;
+        run->tiles[i].used = used;
+        run->tiles[i].hidden = hidden;
+    }
 }
 
 static void carve_attention(struct txd_run *run, struct carver *carver)
@@ -158,6 +188,7 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     carve_inputs(run, carver);
     carve_values(run, carver);
     carve_attention(run, carver);
+    carve_cells(run, carver);
     run->parts = carve(carver, chunks_needed(run), sizeof *run->parts);
     run->slot = carve(carver, 1, run->slot_offset[run->tap_count]);
     run->logits = NULL;
@@ -165,6 +196,7 @@ static void carve_all(struct txd_run *run, struct carver *carver)
         run->logits = carve(carver, run->logit_rows * vocab, bytes);
     if (run->options.backward)
         carve_backward(run, carver);
+    carve_maps(run, carver);
 }
 
 txd_extent txd_run_extent(const txd_run *run)

@@ -56,15 +56,33 @@ struct txd_tile {
      * values (a row per key of [begin, end)), and what the softmax gave. */
     void *d_scores, *d_masked, *d_weights, *d_k, *d_v;
     const void *softmax; /* = weights unless somebody edited them */
+    /* Which cells the mask shows; which take part; why the claimed mask hides one (a
+     * txd_hidden). Of a mask that is a run of keys per query, the spans say the same
+     * and the maps are not formed. */
+    bool is_regular;
+    struct txd_tile_spans {
+        txd_spans visible, used, seen;         /* columns are the tile's */
+        txd_spans visible_inside, used_inside; /* column 0 is `begin` */
+        struct txd_hidden_sides sides;
+    } spans;
     uint8_t *visible, *used, *hidden;
     int32_t *seen, *first_seen;
-    double *max, *lse, *row_statistics;
+    double *row_statistics;
+    double *entropy;                /* (rows): of the softmax, if it says so */
     struct txd_stats_part parts[3]; /* of scores, masked, weights */
     char *slots;                    /* of the taps, for these three points */
 };
 
 /* The bits of a tap that is to be shown something. */
 #define TXD_ASK_READS (TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS)
+
+/* The cells of one attention as spans, a row per batch row: [begin, end) of each query.
+ */
+struct txd_cells {
+    int32_t *visible[2], *used[2], *seen[2]; /* (b, q) each */
+    struct txd_hidden_sides *sides;          /* (b): of the claimed mask */
+    bool *is_regular;                        /* (b) */
+};
 
 /* What the taps want at one stop of a step. */
 struct txd_wish {
@@ -133,6 +151,7 @@ struct txd_run {
     void *value[TXD_POINT_COUNT];  /* its value in the current layer */
     bool is_again;                 /* values are made again: nobody is offered them */
     double *max, *lse;             /* (b, h, q) of the current layer */
+    struct txd_cells cells;        /* of the current attention */
     struct txd_tile *tiles;        /* a wave of them, over their own memory */
     struct txd_tile *formed_tiles; /* the same, aimed at `formed` */
     struct txd_stats_part *parts;  /* of a whole value, by chunk */

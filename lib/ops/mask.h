@@ -114,6 +114,13 @@ static inline txd_hidden txd_span_hides(const txd_spans *spans,
     return key < spans->begin[row] ? sides->before : sides->after;
 }
 
+/* Where the keys that each query sees are one run: begin and end (queries each, counted
+ * in keys) and why the others are hidden; true. False if the data is not of a kind of
+ * which this is known: documents, padding between real keys, positions that do not
+ * ascend over the real ones. */
+bool txd_mask_spans(int32_t *begin, int32_t *end, struct txd_hidden_sides *sides,
+                    const txd_mask_view *mask, const size_t shape[2]);
+
 #ifdef __cplusplus
 }
 #endif
