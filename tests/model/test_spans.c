@@ -90,6 +90,19 @@ static void pass(observed *o, const char *cfg, const char *backend,
         ck_assert(o->run->cells.is_regular[b] == !maps);
 }
 
+/* The softmax takes its entropy over the cells that it is given, hidden ones with maps:
+ * of these comes a rest far below a rounding. */
+static void same_column(const struct observed_site *x, const struct observed_site *y,
+                        size_t e)
+{
+    bool same = memcmp(&x->rows[e], &y->rows[e], sizeof(double)) == 0;
+
+    if (e % TXD_ROW_COUNT == TXD_ROW_ENTROPY)
+        same |= fabs(x->rows[e] - y->rows[e]) <= 1e-30;
+    ck_assert_msg(same, "%s, row %zu: %s", x->name, e / TXD_ROW_COUNT,
+                  txd_row_get((txd_row)(e % TXD_ROW_COUNT))->name);
+}
+
 static void same_measures(observed *a, observed *b)
 {
     for (size_t i = 0; i < a->sites; i++) {
@@ -98,10 +111,8 @@ static void same_measures(observed *a, observed *b)
 
         ck_assert_msg(memcmp(x->stats, y->stats, sizeof x->stats) == 0, "%s", x->name);
         ck_assert((x->rows == NULL) == (y->rows == NULL));
-        ck_assert_msg(
-            x->rows == NULL ||
-                memcmp(x->rows, y->rows, rows * TXD_ROW_COUNT * sizeof(double)) == 0,
-            "rows of %s", x->name);
+        for (size_t e = 0; x->rows != NULL && e < rows * TXD_ROW_COUNT; e++)
+            same_column(x, y, e);
     }
 }
 
