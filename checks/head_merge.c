@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The heads are merged side by side: attn.merged (b, t, h f) is attn.heads (b, h, t, f)
- * with its axes h and t exchanged. A copy, so exactly, element by element, over the
- * whole value; what other order of the same elements explains it, is named.
+ * with its axes h and t exchanged. A copy, so exactly, element by element; beyond
+ * ELEMENTS_JUDGED of a layer at every n-th token. What other order of the same elements
+ * explains it, is named.
  *
  * A NaN in attn.heads has no right copy: if nothing else is wrong the law is broken,
  * not passed, and `finite` says where the NaN is from.
@@ -12,6 +13,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+
+#define ELEMENTS_JUDGED 65536
 
 /* Other orders in which the elements can have been laid down. */
 typedef enum order {
@@ -142,6 +145,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     txd_attention_kind kind = txd_point_attention(block->site->point);
     size_t place = txd_law_part(block->site), heads = s->claimed->n_heads;
     pair p = {&block->value, .length = inputs->length, .count = heads};
+    size_t every = txd_law_every(block, ELEMENTS_JUDGED);
 
     (void)slot;
     if (!block->value.data)
@@ -150,7 +154,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     s->batches = inputs->batch;
     TXD_TRY(
         txd_block_earlier(&p.heads, block, txd_point_in(kind, TXD_POINT_ATTN_HEADS)));
-    for (size_t i = 0; i < inputs->batch * inputs->length; i++)
+    for (size_t i = 0; i < inputs->batch * inputs->length; i += every)
         for (size_t h = 0; inputs->valid[i] && h < heads; h++) {
             int64_t *source = &s->sources[place * heads + h];
             txd_law_place at = {block->site->step, (int64_t)(i / p.length), (int64_t)h,

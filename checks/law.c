@@ -36,6 +36,15 @@ void txd_law_raise(txd_result *result, double measured, double allowed)
     result->allowed = allowed;
 }
 
+size_t txd_law_every(const txd_block *block, double budget)
+{
+    double count = 1;
+
+    for (int i = 0; i < block->value.rank; i++)
+        count *= (double)block->dims[i];
+    return count <= budget ? 1 : (size_t)ceil(count / budget) | 1;
+}
+
 size_t txd_law_part(const txd_site *site)
 {
     return 2 * (size_t)site->layer + (size_t)txd_point_attention(site->point);

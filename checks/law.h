@@ -57,6 +57,12 @@ double txd_law_ratio(double measured, double allowed);
  * which is above 0. */
 void txd_law_raise(txd_result *result, double measured, double allowed);
 
+/* Every how-manieth row of the whole value a law judges that costs more per element
+ * than the pass itself and looks at about `budget` of them: 1 if there are no more.
+ * Odd, so that where a length is a power of 2 the heads do not all show the same rows.
+ */
+size_t txd_law_every(const txd_block *block, double budget);
+
 /* The number of the attention that a site is of: 2 layer, and 1 more for
  * cross-attention. */
 size_t txd_law_part(const txd_site *site);

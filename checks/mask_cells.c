@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-#define JUDGED_QUERIES 512
+/* Cells of a layer that are judged per step. */
+#define CELLS_JUDGED 262144
 
 /* What all rows of a block have in common. */
 typedef struct job {
@@ -170,7 +171,8 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
     const txd_pass *pass = block->pass;
     const txd_inputs *inputs = pass->inputs;
     const size_t *dims = block->value.dims;
-    size_t stride = (inputs->length + JUDGED_QUERIES - 1) / JUDGED_QUERIES;
+    size_t heads = block->dims[1];
+    size_t every = txd_law_every(block, CELLS_JUDGED);
     txd_attention_kind kind = txd_point_attention(block->site->point);
     job j = {.block = block,
              .fill = pass->claimed->layers[block->site->layer].fill,
@@ -188,7 +190,9 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
         txd_law_place at = {block->site->step, (int64_t)batch, (int64_t)head,
                             (int64_t)query, -1};
 
-        if (query % stride == 0 && inputs->valid[batch * inputs->length + query])
+        size_t place = (batch * heads + head) * inputs->length + query;
+
+        if (place % every == 0 && inputs->valid[batch * inputs->length + query])
             judge_row(tally, &j, row, &at);
     }
 }

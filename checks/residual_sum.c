@@ -6,6 +6,9 @@
  * (2^-53: this law's own sum, in double). With post-norm placement what enters all but
  * the first is the normalised stream, norm1.out or norm_cross.out.
  *
+ * Beyond ELEMENTS_JUDGED elements of a sum every n-th token is judged: a residual that
+ * is missing is missing everywhere, and the law must not cost more than the pass.
+ *
  * Where in + branch is not finite itself, or larger than any number of the format,
  * `finite` speaks, not this law.
  */
@@ -15,6 +18,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Of one sum, per step. */
+#define ELEMENTS_JUDGED 65536
 
 /* One sum of one layer; also what a block adds to it. */
 typedef struct tally {
@@ -157,6 +163,7 @@ static void reduce(void *slot, const void *self, const txd_block *block)
     const state *s = self;
     const txd_inputs *inputs = block->pass->inputs;
     size_t tokens = block->value.dims[1];
+    size_t every = txd_law_every(block, ELEMENTS_JUDGED);
     operands from;
     tally *t = slot;
 
@@ -172,7 +179,9 @@ static void reduce(void *slot, const void *self, const txd_block *block)
         size_t batch = block->start[0] + row / tokens;
         size_t token = block->start[1] + row % tokens;
 
-        if (inputs->valid[batch * inputs->length + token])
+        size_t place = batch * inputs->length + token;
+
+        if (place % every == 0 && inputs->valid[place])
             add_row(t, &from, block, row);
     }
 }

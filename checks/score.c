@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#define JUDGED_QUERIES 512
+/* Cells of a layer that are judged per step. */
+#define CELLS_JUDGED 131072
 #define LANES 4
 
 /* Of one cell: q.k and the sum of |q_i k_i|. */
@@ -148,7 +149,8 @@ void txd_score_judge(txd_score_tally *tally, const txd_block *block, size_t head
 {
     const txd_inputs *inputs = block->pass->inputs;
     const size_t *dims = block->value.dims;
-    size_t stride = (inputs->length + JUDGED_QUERIES - 1) / JUDGED_QUERIES;
+    size_t heads = block->dims[1];
+    size_t every = txd_law_every(block, CELLS_JUDGED);
     job j;
 
     tally->status = prepare(&j, block);
@@ -161,7 +163,9 @@ void txd_score_judge(txd_score_tally *tally, const txd_block *block, size_t head
                             (int64_t)(block->start[1] + head), (int64_t)query, -1};
         size_t row = (i / dims[2] * dims[1] + head) * dims[2] + i % dims[2];
 
-        if (query % stride == 0 && inputs->valid[batch * inputs->length + query])
+        size_t place = (batch * heads + (size_t)at.head) * inputs->length + query;
+
+        if (place % every == 0 && inputs->valid[batch * inputs->length + query])
             judge_row(tally, &j, &at, row);
     }
 }

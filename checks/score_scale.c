@@ -10,8 +10,8 @@
  * rounding to store, and underflow of what is stored and of products). The slope of
  * scores on q.k then says which scale was used instead.
  *
- * Beyond 512 queries every n-th is judged, n = ceil(length / 512): a wrong scale acts
- * on all of them, and the law must not cost more than the pass.
+ * Beyond CELLS_JUDGED cells of a layer (score.c) every n-th row is judged: a wrong
+ * scale acts on all of them, and the law must not cost more than the pass.
  */
 #include "checks/score.h"
 

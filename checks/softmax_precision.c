@@ -21,7 +21,7 @@
 /* Roundings of exp in a library. */
 #define LIBRARY 4
 /* Cells of a layer that are judged per step: beyond, only every n-th row is. */
-#define CELLS_JUDGED 262144
+#define CELLS_JUDGED 65536
 
 /* Rows of one attention of one layer; all zero = nothing seen. */
 typedef struct tally {
@@ -155,17 +155,6 @@ static void judge_row(tally *t, const state *s, const txd_block *block, const ro
     t->broken_rows += t->broken > before;
 }
 
-/* One row of how many is judged. */
-static size_t stride(const state *s, const txd_block *block)
-{
-    const txd_inputs *inputs = block->pass->inputs;
-    bool cross = txd_point_attention(block->site->point) == TXD_ATTENTION_CROSS;
-    size_t keys = cross ? inputs->memory_length : inputs->length;
-
-    return inputs->batch * s->claimed->n_heads * inputs->length * keys / CELLS_JUDGED +
-           1;
-}
-
 /* Rows are counted through the whole value, so that the choice of those that are judged
  * does not depend on tiles. */
 static void judge_block(tally *t, const state *s, const txd_block *block)
@@ -173,7 +162,7 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
     const txd_inputs *inputs = block->pass->inputs;
     txd_attention_kind kind = txd_point_attention(block->site->point);
     const size_t *dims = block->value.dims, *start = block->start;
-    size_t every = stride(s, block);
+    size_t every = txd_law_every(block, CELLS_JUDGED);
     txd_tensor masked;
     row r = {.weights = &block->value, .masked = &masked, .keys = dims[3]};
 
@@ -231,7 +220,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const tally *part = slot;
-    size_t every = stride(s, block);
+    size_t every = txd_law_every(block, CELLS_JUDGED);
 
     s->batches = block->pass->inputs->batch;
     s->every = every > s->every ? every : s->every;
