@@ -20,6 +20,66 @@ static void add_path(txd_text *page, const txd_report *report, bool reference)
     txd_text_add(page, "</code>");
 }
 
+/* What a configuration says, or that it says nothing. */
+static void add_setting(txd_text *page, const txd_setting *root, const char *path)
+{
+    const txd_setting *setting = root ? txd_setting_find(root, path) : NULL;
+
+    txd_text_add(page, "<code>");
+    if (!setting)
+        txd_text_add(page, "nothing");
+    else if (setting->kind == TXD_SETTING_STRING)
+        txd_html_add(page, setting->string, 40);
+    else
+        txd_text_add_real(page, setting->real);
+    txd_text_add(page, "</code>");
+}
+
+static bool is_other(const txd_setting *const roots[2], const char *path)
+{
+    const txd_setting *a = roots[0] ? txd_setting_find(roots[0], path) : NULL;
+    const txd_setting *b = roots[1] ? txd_setting_find(roots[1], path) : NULL;
+
+    if (!a || !b)
+        return a != b;
+    return a->kind != b->kind || a->real != b->real ||
+           strcmp(a->string, b->string) != 0;
+}
+
+/* What else the runs were told of their arithmetic: two of one format may differ in it
+ * alone. */
+static txd_status add_precision(txd_report *report)
+{
+    static const char *const paths[] = {"precision.softmax", "precision.loss_scale"};
+    const txd_trace *traces[2] = {report->compared->measured,
+                                  report->compared->reference};
+    const txd_setting *roots[2] = {NULL, NULL};
+    txd_text *page = &report->page;
+    txd_arena *arena;
+
+    TXD_TRY(txd_arena_create(&arena));
+    for (int i = 0; i < 2; i++) {
+        const char *config = txd_trace_meta(traces[i], "config");
+        txd_setting *root;
+
+        if (config && txd_cfg_parse(&root, arena, "recorded config", config) == TXD_OK)
+            roots[i] = root;
+    }
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!is_other(roots, paths[i]))
+            continue;
+        txd_text_addf(page, "<p><code>%s</code> is ", paths[i]);
+        add_setting(page, roots[0], paths[i]);
+        txd_text_add(page, " in ");
+        add_path(page, report, false);
+        txd_text_add(page, " and ");
+        add_setting(page, roots[1], paths[i]);
+        txd_text_add(page, " in the reference.</p>\n");
+    }
+    txd_arena_destroy(arena);
+    return TXD_OK;
+}
+
 static void add_words(txd_report *report)
 {
     const txd_compared *compared = report->compared;
@@ -146,6 +206,7 @@ txd_status txd_report_errors(txd_report *report)
     txd_text_addf(page, "<section>\n<h2>Errors of %s against %s</h2>\n",
                   report->compared->formats[1], report->compared->formats[0]);
     add_words(report);
+    TXD_TRY(add_precision(report));
     TXD_TRY(draw(report));
     add_table(report);
     txd_text_add(page, "</section>\n");

@@ -171,6 +171,20 @@ exits(0, "a NaN in one of the two", "report", "broken.h5", "ref64.h5", "-o", "br
 row = table("broken")[1]["layers.*.resid.post"]
 ok("is called not finite in its layer", row[0] == row[3] == "not finite", row)
 ok("not in others, nor where a token is padding", "not finite" not in (row[2], row[4]))
+# --- two runs in one format
+write("plain.cfg", DRAWN + INPUT + RECORD % POINTS)
+for words, options in (("float32", ()),
+                       ("same", ("--set", 'precision.softmax="same"'))):
+    exits(0, f"a softmax in {words}", "run", "plain.cfg", "--backend", "bf16", "-o",
+          f"softmax-{words}.h5", *options)
+exits(0, "and how far they are apart", "report", "softmax-same.h5",
+      "softmax-float32.h5", "-o", "softmax")
+part, rows = table("softmax")
+holds("the page says in what they differ", part, "<code>precision.softmax</code> is "
+      "<code>same</code> in <code>softmax-same.h5</code> and <code>float32</code> in")
+ok("loss_scale is none of it", "loss_scale" not in part)
+ok("the softmax is", float(rows["layers.*.attn.weights"][0]) > 1e-4)
+
 shutil.copy("bf16.h5", "same.h5")
 exits(0, "a recording against itself", "report", "bf16.h5", "same.h5", "-o", "same")
 same = table("same")[1]
