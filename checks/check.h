@@ -138,6 +138,10 @@ txd_status txd_checks_recording(txd_checks **out, const txd_trace *recording,
                                 const txd_setting *root,
                                 const txd_check_select *select);
 
+/* How many datasets of that recording no part of a recording has the name of, and the
+ * first of them (NULL if there is none): nobody reads these. */
+size_t txd_checks_unread(const char **first, const txd_checks *checks);
+
 /* 1 if any fails; else 2 if any is open; else 77 if nothing was evaluated; else 0.
  * `strict` counts a warning as a failure. */
 int txd_checks_exit(const txd_result *results, size_t count, bool strict);

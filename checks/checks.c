@@ -271,6 +271,12 @@ void txd_checks_keep(txd_checks *checks, txd_replay *replay)
     checks->replay = replay;
 }
 
+size_t txd_checks_unread(const char **first, const txd_checks *checks)
+{
+    *first = NULL;
+    return checks->replay ? txd_replay_strangers(first, checks->replay) : 0;
+}
+
 txd_tap *const *txd_checks_taps(const txd_checks *checks, size_t *count)
 {
     *count = checks->tap_count;
@@ -301,29 +307,6 @@ static void note_gaps(entry *e)
         add_note(e, text);
     if (e->is_lacking)
         add_note(e, not_together);
-}
-
-/* Where to look is told by the names of self-attention; findings that are all of
- * cross-attention mean its own. */
-static txd_status name_cross(txd_result *result, txd_arena *arena)
-{
-    const char *rest = result->look_next, *found;
-    txd_text text;
-
-    for (size_t i = 0; i < result->finding_count; i++)
-        if (!strstr(result->findings[i].site, ".cross."))
-            return TXD_OK;
-    if (result->finding_count == 0 || !strstr(rest, "attn."))
-        return TXD_OK;
-    txd_text_init(&text);
-    for (; (found = strstr(rest, "attn.")); rest = found + strlen("attn.")) {
-        txd_text_add_bytes(&text, rest, (size_t)(found - rest));
-        txd_text_add(&text, "cross.");
-    }
-    txd_text_add(&text, rest);
-    result->look_next = txd_arena_string(arena, txd_text_get(&text));
-    txd_text_finish(&text);
-    return result->look_next ? TXD_OK : TXD_ERR_MEMORY;
 }
 
 static const char nothing[] = "there was nothing to judge";
@@ -380,7 +363,7 @@ static txd_status finish_all(txd_checks *checks)
 {
     for (size_t i = 0; i < checks->count; i++) {
         TXD_TRY(finish_entry(&checks->entries[i]));
-        TXD_TRY(name_cross(&checks->entries[i].result, checks->arena));
+        TXD_TRY(txd_result_name_cross(&checks->entries[i].result, checks->arena));
     }
     point_to_finite(checks);
     for (size_t i = 0; i < checks->count; i++)

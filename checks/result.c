@@ -2,9 +2,10 @@
  *
  * Verdicts, findings, and what the exit status is made of.
  */
-#include "checks/law.h"
+#include "checks/runner.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *txd_verdict_name(txd_verdict verdict)
 {
@@ -43,6 +44,29 @@ txd_status txd_result_add(txd_result *result, const txd_finding *finding)
     if (finding->verdict > result->verdict)
         result->verdict = finding->verdict;
     return TXD_OK;
+}
+
+/* Where to look is told by the names of self-attention; findings that are all of
+ * cross-attention mean its own. */
+txd_status txd_result_name_cross(txd_result *result, txd_arena *arena)
+{
+    const char *rest = result->look_next, *found;
+    txd_text text;
+
+    for (size_t i = 0; i < result->finding_count; i++)
+        if (!strstr(result->findings[i].site, ".cross."))
+            return TXD_OK;
+    if (result->finding_count == 0 || !strstr(rest, "attn."))
+        return TXD_OK;
+    txd_text_init(&text);
+    for (; (found = strstr(rest, "attn.")); rest = found + strlen("attn.")) {
+        txd_text_add_bytes(&text, rest, (size_t)(found - rest));
+        txd_text_add(&text, "cross.");
+    }
+    txd_text_add(&text, rest);
+    result->look_next = txd_arena_string(arena, txd_text_get(&text));
+    txd_text_finish(&text);
+    return result->look_next ? TXD_OK : TXD_ERR_MEMORY;
 }
 
 int txd_checks_exit(const txd_result *results, size_t count, bool strict)

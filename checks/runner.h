@@ -43,6 +43,9 @@ typedef struct txd_checks_setup {
 
 txd_status txd_checks_set_up(txd_checks **out, const txd_checks_setup *setup);
 
+/* Lets a law look next at cross.*, if all that it found is there. */
+txd_status txd_result_name_cross(txd_result *result, txd_arena *arena);
+
 /* Gives the checks the replay whose configuration they judge by. */
 void txd_checks_keep(txd_checks *checks, txd_replay *replay);
 

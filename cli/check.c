@@ -65,6 +65,23 @@ static void add_failure(check_report *report, const char *source)
     txd_json_close_object(&report->writer);
 }
 
+/* What another program wrote under a name that is none looks as if it had held. */
+static void say_unread(const check_report *report, const txd_checks *checks,
+                       const char *path)
+{
+    const char *first;
+    size_t count = txd_checks_unread(&first, checks);
+
+    if (count == 0)
+        return;
+    txd_output_say(report->options,
+                   "%s: %zu dataset%s of no known name %s not read, the first is %s; a "
+                   "value is named as in value/layers/0/attn/weights/full "
+                   "(docs/recording.md)",
+                   path, count, count == 1 ? "" : "s", count == 1 ? "was" : "were",
+                   first);
+}
+
 /* A recording is judged by the thresholds of the run that made it, unless rules say
  * otherwise. */
 static txd_status check_trace(check_report *report, const txd_trace *recording,
@@ -81,6 +98,8 @@ static txd_status check_trace(check_report *report, const txd_trace *recording,
         status = txd_checks_finish(&results, &count, checks);
     if (status == TXD_OK)
         add_results(report, path, results, count);
+    if (status == TXD_OK)
+        say_unread(report, checks, path);
     txd_checks_destroy(checks);
     return status;
 }

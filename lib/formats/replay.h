@@ -41,6 +41,10 @@ unsigned txd_replay_offers_parameter_gradients(const txd_replay *replay);
  * them, for recordings without `input/tokens`; 0 where no value says. */
 txd_status txd_replay_shape(size_t out[4], const txd_trace *recording);
 
+/* How many datasets have names that no part of a recording has, so that nobody reads
+ * them; the name of the first (valid as long as the trace), or NULL. */
+size_t txd_replay_strangers(const char **first, const txd_replay *replay);
+
 /* One pass over the whole recording, memory bounded by one tile per site. */
 txd_status txd_replay_feed(txd_replay *replay, txd_tap *const *taps, size_t count);
 

@@ -1,36 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading the index of a recording: its configuration, which entry belongs to which
- * stop of a pass, and whether the shapes are those of this model. The file may come
- * from anybody, so nothing is believed that the configuration does not bear out.
+ * Reading the index of a recording: which entry belongs to which stop of a pass. The
+ * file may come from anybody, so nothing is believed that the configuration does not
+ * bear out.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/cfg.h"
-#include "formats/recording.h"
 #include "formats/replay_internal.h"
-
-static txd_status read_config(txd_replay *replay)
-{
-    const char *text = txd_trace_meta(replay->trace, "config");
-    const char *dtype = txd_trace_meta(replay->trace, "dtype");
-    txd_setting *root;
-    txd_status status;
-
-    if (!text)
-        return txd_fail(TXD_ERR_FORMAT,
-                        "no attribute \"config\": the model's configuration is needed "
-                        "to judge a recording");
-    status = txd_cfg_parse(&root, replay->arena, "the recorded config", text);
-    if (status == TXD_OK)
-        status = txd_config_read(&replay->config, replay->arena, root, NULL);
-    if (status != TXD_OK)
-        return txd_fail(status == TXD_ERR_MEMORY ? status : TXD_ERR_FORMAT, "%s",
-                        txd_message());
-    replay->format = txd_recording_format(dtype);
-    return TXD_OK;
-}
 
 static txd_status read_use(txd_replay_use *out, char *line)
 {
@@ -118,31 +95,6 @@ static txd_status make_stops(txd_replay *replay)
     return txd_replay_add_gradients(replay);
 }
 
-/* Axes after the step must be those of the point; token axes may only be longer. */
-static txd_status check_value(const txd_replay *replay, const txd_trace_info *info,
-                              size_t stop)
-{
-    const txd_site *site = &replay->stops[stop].site;
-    const txd_extent extent = {replay->batch, replay->length, replay->memory};
-    const char *axes =
-        txd_site_is_parameter(site->kind) ? "rc" : txd_point_get(site->point)->axes;
-    size_t dims[TXD_MAX_RANK + 1] = {0};
-    char shape[128], expected[200];
-    bool fits;
-    int rank = txd_replay_dims(dims + 1, replay, stop, &extent);
-
-    fits = info->rank == rank + 1;
-    dims[0] = info->dims[0];
-    for (int axis = 0; axis < rank && fits; axis++)
-        fits = strchr("btqk", axes[axis]) ? info->dims[axis + 1] <= dims[axis + 1]
-                                          : info->dims[axis + 1] == dims[axis + 1];
-    if (fits)
-        return TXD_OK;
-    snprintf(expected, sizeof expected, "s%.*s of %s", rank, axes,
-             txd_shape_text(shape, sizeof shape, dims, rank + 1));
-    return txd_replay_no_fit(info, expected);
-}
-
 static txd_status take_values(txd_replay *replay)
 {
     size_t count = txd_trace_count(replay->trace);
@@ -159,12 +111,9 @@ static txd_status take_values(txd_replay *replay)
             if (txd_point_parse(&point, &layer, info.name) != TXD_OK &&
                 txd_point_parse_gradient(&point, &layer, info.name) != TXD_OK)
                 continue;
-            return txd_fail(TXD_ERR_FORMAT,
-                            "%s: a pass of the recorded configuration has no such "
-                            "value",
-                            info.name);
+            return txd_replay_no_value(replay, info.name);
         }
-        TXD_TRY(check_value(replay, &info, stop));
+        TXD_TRY(txd_replay_check_value(replay, &info, stop));
         replay->stops[stop].value = i;
     }
     return TXD_OK;
@@ -269,7 +218,7 @@ txd_status txd_replay_index(txd_replay *replay)
 {
     txd_trace_info info;
 
-    TXD_TRY(read_config(replay));
+    TXD_TRY(txd_replay_read_claim(replay));
     TXD_TRY(read_uses(replay));
     TXD_TRY(make_stops(replay));
     TXD_TRY(txd_replay_take_shape(replay));

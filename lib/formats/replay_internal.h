@@ -63,6 +63,13 @@ struct txd_replay {
 /* Reads everything above from replay->trace (replay_index.c). */
 txd_status txd_replay_index(txd_replay *replay);
 
+/* The claimed configuration and the format; then, of values, whether they are of its
+ * shapes and digits, and why there is none of a name (replay_claim.c). */
+txd_status txd_replay_read_claim(txd_replay *replay);
+txd_status txd_replay_check_value(const txd_replay *replay, const txd_trace_info *info,
+                                  size_t stop);
+txd_status txd_replay_no_value(const txd_replay *replay, const char *name);
+
 /* Steps, batch, length and memory, and the entries of the inputs (replay_shape.c). */
 txd_status txd_replay_take_shape(txd_replay *replay);
 /* The entry of this name, or TXD_REPLAY_NONE. */

@@ -319,7 +319,7 @@ START_TEST(misfits_are_refused_with_the_expected_shape)
     expect_refusal("model : {", weights, 3, "recorded config");
     expect_refusal(decoder, "value/layers/3/attn/weights/full", 3, "layers.3");
     expect_refusal(decoder, "value/layers/0/attn/q/full", 5, "(1, 1, 4, 3, 4)");
-    expect_refusal(decoder, "value/layers/0/mlp/out/full", 5, "sbtd");
+    expect_refusal(decoder, "value/layers/0/mlp/out/full", 5, "token, model width)");
 }
 END_TEST
 

@@ -280,8 +280,10 @@ START_TEST(misfits_are_refused_with_the_expected_shape)
 {
     expect_refusal("grad/layers/2/attn/q/weight/full", 16, NULL);
     expect_refusal("grad/layers/2/attn/q/weight/full", 15, "src of (1, 16, 16)");
-    expect_refusal("grad/layers/2/attn/q/full", 16, "sbhqe");
-    expect_refusal("grad/layers/3/attn/q/full", 16, "no such value");
+    expect_refusal("grad/layers/2/attn/q/full", 16,
+                   "(step, batch, head, query, head width), found 3");
+    expect_refusal("grad/layers/3/attn/q/full", 16,
+                   "no such value; it has n_layers = 3");
 }
 END_TEST
 

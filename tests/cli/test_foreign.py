@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Recordings that another program writes: what people get wrong in them is told with
+what is missing, and never taken for a model that holds."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+from program import exits, finish, holds, ok  # noqa: E402
+
+CONFIG = """model : { preset = "gpt2"; vocab = 100; d_model = 32; n_heads = 4;
+  n_layers = 2; max_seq_len = 64; };"""
+ATTRIBUTES = {"txdiag_schema": 1, "dtype": "float32", "config": CONFIG}
+NAMES = [f"value/layers/{layer}/attn/weights/full" for layer in range(2)]
+scores = np.random.default_rng(1).normal(size=(2, 4, 8, 8))  # batch, head, query, key
+WEIGHTS = np.exp(np.where(np.tri(8) == 1, scores, -np.inf))
+WEIGHTS = (WEIGHTS / WEIGHTS.sum(-1, keepdims=True))[None].astype("float32")
+
+
+def write(path, names=NAMES, value=WEIGHTS, more=None, **attributes):
+    with h5py.File(path, "w") as file:
+        for name, what in {**ATTRIBUTES, **attributes}.items():
+            if what is not None:
+                file.attrs[name] = what
+        for name in names:
+            file[name] = value
+        for name, what in (more or {}).items():
+            file[name] = what
+
+
+def refuses(what, *parts, **how):
+    write("own.h5", **how)
+    result = exits(2, f"{what}: exit 2", "check", "own.h5")
+    holds(f"{what}: the message says what", result.err, "own.h5", *parts)
+    ok(f"{what}: nothing is judged", result.out == "", result.out)
+
+
+write("own.h5")
+good = exits(0, "what is as it should be", "check", "own.h5")
+ok("nothing is said of it", good.err == "", good.err)
+holds("it is judged", good.out, "PASS row_sum", "PASS causality")
+ok("what it lacks is named", good.out.count(" not recorded: ") >= 10 and
+   "offered nothing" not in good.out, good.out)
+write("own.h5", more={"loss_history": np.zeros(3), "value/layers/0/attn/q": WEIGHTS})
+named = exits(0, "names that are none", "check", "own.h5")
+holds("are counted, and the first is said", named.err, "2 datasets of no known name",
+      "loss_history", "value/layers/0/attn/weights/full")
+ok("the verdicts are the same", named.out == good.out, named.out)
+ok("-q says nothing", exits(0, "quietly", "check", "own.h5", "-q").err == "")
+
+refuses("no step", "expected 5 axes (step, batch, head, query, key), found 4",
+        "(2, 4, 8, 8)", "value[None]", value=WEIGHTS[0])
+refuses("other heads", "(1, 2, 4, 8, 8)", "(1, 2, 3, 8, 8)", value=WEIGHTS[:, :, :3])
+refuses("PyTorch's name of a dtype", '"dtype"', "torch.float32", "bf16",
+        dtype="torch.float32")
+refuses("fewer digits than it says", "float16", 'dtype = "float16"',
+        value=WEIGHTS.astype("float16"))
+refuses("fewer digits, and nothing said", "is missing, that is float32",
+        value=WEIGHTS.astype("float16"), dtype=None)
+refuses("integers", "floating-point", "int32", value=WEIGHTS.astype("int32"))
+refuses("a key that there is not", "d_modell", "nearest: d_model",
+        config=CONFIG.replace("d_model", "d_modell"))
+refuses("a key that would go unnoticed", "casual", "nearest: causal",
+        config=CONFIG + " mask : { casual = false; };")
+refuses("a layer too many", "layers.2.attn.weights", "n_layers = 2",
+        names=NAMES + ["value/layers/2/attn/weights/full"])
+refuses("cross-attention that is not claimed", "model.cross = true",
+        more={"value/layers/0/cross/weights/full": WEIGHTS})
+refuses("no configuration", '"config"', config=None)
+write("half.h5", value=WEIGHTS.astype("float16"), dtype="float16")
+exits(0, "float16 that says so", "check", "half.h5")
+write("double.h5", value=WEIGHTS.astype("float64"))
+exits(0, "more digits than are claimed", "check", "double.h5")
+write("rest.h5", config=CONFIG + ' checks : { }; note = "mine";')
+exits(0, "keys of nobody", "check", "rest.h5")
+finish()
