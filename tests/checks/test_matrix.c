@@ -45,6 +45,26 @@ END_TEST
  * rounding. */
 static const char *const below_rounding = "norm_eps_tiny";
 
+/* Nothing else is excused from being found. */
+static bool cannot_act(const trial *t)
+{
+    static const struct {
+        const char *faults, *models;
+    } none[] = {
+        {"cross_causal,memory_padding_ignored",
+         "stories260K,gpt-nano-sort,mini,gpt2,llama,post"},              /* no memory */
+        {"embedding_too_large,position_too_small", "stories260K,llama"}, /* rotary */
+        {"init_too_large", "stories260K,gpt-nano-sort"},                 /* trained */
+        {"post_ln", "post"},
+    };
+
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (txd_glob_list(none[i].faults, t->fault) &&
+            txd_glob_list(none[i].models, subjects[t->subject].name))
+            return true;
+    return false;
+}
+
 /* By one of the laws that name it, with every other one disabled. */
 static bool is_found(const trial *t, bool in_double)
 {
@@ -55,9 +75,11 @@ static bool is_found(const trial *t, bool in_double)
 
         if (!law_names(txd_check_at(c), t->fault))
             continue;
-        found = !trial_run_in(&l, t, in_double ? "ref64" : "cpu32",
-                              txd_check_at(c)->name) ||
-                trial_trips(&l, t, txd_check_at(c)->name);
+        if (trial_run_in(&l, t, in_double ? "ref64" : "cpu32", txd_check_at(c)->name))
+            found = trial_trips(&l, t, txd_check_at(c)->name);
+        else
+            ck_assert_msg(cannot_act(t), "%s: %s", subjects[t->subject].name,
+                          l.inapplicable);
         live_finish(&l);
     }
     return found;
@@ -75,7 +97,8 @@ START_TEST(every_fault_is_found_by_a_law_alone_in_every_model)
             for (int i = 0; i < count; i++) {
                 trial t = {subject, name, layers[i], NULL, NULL};
 
-                ck_assert_msg(is_found(&t, txd_glob_list(below_rounding, name)),
+                ck_assert_msg(is_found(&t, txd_glob_list(below_rounding, name)) !=
+                                  cannot_act(&t),
                               "%s in %s, layer %d: no law finds it", name,
                               subjects[subject].name, layers[i]);
             }
@@ -137,15 +160,21 @@ START_TEST(a_mask_off_by_one_at_query_5_alone_is_found_and_at_query_0_too)
 }
 END_TEST
 
-static void expect_words(const trial *t, const char *law, const char *words)
+static void expect_words_in(const trial *t, const char *backend, const char *law,
+                            const char *words)
 {
     live l;
 
-    ck_assert(trial_run(&l, t, law));
+    ck_assert(trial_run_in(&l, t, backend, law));
     expect_trip(&l, t, law);
     ck_assert_msg(strstr(live_result(&l, law)->findings[0].message, words) != NULL,
                   "%s: %s", t->fault, live_result(&l, law)->findings[0].message);
     live_finish(&l);
+}
+
+static void expect_words(const trial *t, const char *law, const char *words)
+{
+    expect_words_in(t, "cpu32", law, words);
 }
 
 START_TEST(findings_name_what_went_wrong)
@@ -182,7 +211,6 @@ START_TEST(findings_name_what_went_wrong)
         {{1, "norm_axis_tokens", 1, NULL, NULL}, "norm_output", "the tokens of each "},
         {{0, "norm_eps_huge", 4, NULL, NULL}, "norm_output", "eps were 0.001 instead"},
         {{1, "norm_eps_huge", 0, NULL, NULL}, "norm_output", "eps were 0.001 instead"},
-        {{1, "norm_eps_tiny", 1, NULL, NULL}, "norm_output", "eps were 0 instead"},
         {{0, "post_ln", ALL_LAYERS, NULL, NULL}, "norm_output", "the other placement"},
         {{1, "post_ln", ALL_LAYERS, NULL, NULL}, "norm_output", "the other placement"},
         {{0, "mask_fill_finite", 1, NULL, NULL}, "mask_fill", "the fill is -1e+09"},
@@ -204,6 +232,9 @@ START_TEST(findings_name_what_went_wrong)
         test_skip(TEST_NO_MODEL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_words(&cases[i].t, cases[i].law, cases[i].words);
+    /* float32 has no digits for it */
+    expect_words_in(&(trial){1, "norm_eps_tiny", 1, NULL, NULL}, "ref64", "norm_output",
+                    "eps were 1e-12 instead");
 }
 END_TEST
 
