@@ -51,7 +51,7 @@ static void norm_either(bench *b, double *out, const double *in, bool rms)
     must(b->layer.ops.norm(&b->ctx, &args));
 }
 
-/* d_x is added to, as the decoder may ask. */
+/* d_x is added to as well, as the decoder may ask. */
 static void norm_either_back(bench *b, double *d_in, const double *d_out,
                              const double *in, bool rms)
 {
@@ -93,9 +93,9 @@ static void rms_back(bench *b, double *d_in, const double *d_out, const double *
     norm_either_back(b, d_in, d_out, in, true);
 }
 
-const bench_op bench_norm = {"norm", VALUES + 2 * WIDTH, VALUES, norm, norm_back};
-const bench_op bench_rms = {"norm, root mean square", VALUES + WIDTH, VALUES, rms,
-                            rms_back};
+const bench_op bench_norm = {"norm", VALUES + 2 * WIDTH, VALUES, norm, norm_back, true};
+const bench_op bench_rms = {
+    "norm, root mean square", VALUES + WIDTH, VALUES, rms, rms_back, true};
 
 /* ---- residual sums: stream, branch ---- */
 
@@ -123,7 +123,7 @@ static void add_back(bench *b, double *d_in, const double *d_out, const double *
     must(b->layer.ops.add_back(&b->ctx, &args));
 }
 
-const bench_op bench_add = {"add", 2 * VALUES, VALUES, add, add_back};
+const bench_op bench_add = {"add", 2 * VALUES, VALUES, add, add_back, false};
 
 /* ---- heads ---- */
 
@@ -169,8 +169,8 @@ static void merge_back(bench *b, double *d_in, const double *d_out, const double
     must(b->layer.ops.merge_heads_back(&b->ctx, &args));
 }
 
-const bench_op bench_split = {"split_heads", VALUES, VALUES, split, split_back};
-const bench_op bench_merge = {"merge_heads", VALUES, VALUES, merge, merge_back};
+const bench_op bench_split = {"split_heads", VALUES, VALUES, split, split_back, false};
+const bench_op bench_merge = {"merge_heads", VALUES, VALUES, merge, merge_back, false};
 
 /* ---- attention tiles: q, k; masked scores ---- */
 
@@ -207,10 +207,10 @@ static void scores_back(bench *b, double *d_in, const double *d_out, const doubl
     must(b->layer.ops.scores_back(&b->ctx, &args));
 }
 
-const bench_op bench_scores = {"scores", (ROWS + KEYS) * LANES, CELLS, scores,
-                               scores_back};
+const bench_op bench_scores = {"scores", (ROWS + KEYS) * LANES, CELLS,
+                               scores,   scores_back,           true};
 
-static void softmax_into(bench *b, double *out, double *max, const double *in)
+static void softmax_into(bench *b, double *out, double max[ROWS], const double *in)
 {
     double lse[ROWS];
     struct txd_softmax_args args = {.at = at(b, TXD_OP_softmax),
@@ -218,6 +218,7 @@ static void softmax_into(bench *b, double *out, double *max, const double *in)
                                     .masked = in,
                                     .max = max,
                                     .lse = lse,
+                                    .entropy = b->entropy,
                                     .rows = ROWS,
                                     .keys = KEYS,
                                     .stride = KEYS,
@@ -255,7 +256,7 @@ static void softmax_back(bench *b, double *d_in, const double *d_out, const doub
     must(b->layer.ops.softmax_back(&b->ctx, &args));
 }
 
-const bench_op bench_softmax = {"softmax", CELLS, CELLS, softmax, softmax_back};
+const bench_op bench_softmax = {"softmax", CELLS, CELLS, softmax, softmax_back, false};
 
 /* ---- linear maps: x, weight, bias; square, as the output projection may be ---- */
 
@@ -291,8 +292,8 @@ static void linear_back(bench *b, double *d_in, const double *d_out, const doubl
     must(b->layer.ops.linear_back(&b->ctx, &args));
 }
 
-const bench_op bench_linear = {"linear", VALUES + WIDTH *WIDTH + WIDTH, VALUES, linear,
-                               linear_back};
+const bench_op bench_linear = {
+    "linear", VALUES + WIDTH *WIDTH + WIDTH, VALUES, linear, linear_back, true};
 
 /* ---- the bench ---- */
 
@@ -352,13 +353,22 @@ static double along(bench *b, const bench_op *op, double *const v[4], double h)
     return sum;
 }
 
+/* <what backward gives, v>; what it is added to is taken away again. */
+static double given_by(bench *b, const bench_op *op, double *const v[4])
+{
+    double before = op->adds ? dot(v[3], v[1], op->inputs) : 0;
+
+    op->backward(b, v[3], v[2], v[0]);
+    return dot(v[3], v[1], op->inputs) - before;
+}
+
 double bench_error(bench *b, bench *truth, const bench_op *op)
 {
     const double h = 1e-5;
     double worst = 0;
 
     for (int trial = 0; trial < 4; trial++) {
-        static const char *const names[] = {"in", "direction", "d_out"};
+        static const char *const names[] = {"in", "direction", "d_out", "d_in before"};
         double *v[4], slope, given, size;
         char name[32];
 
@@ -366,13 +376,11 @@ double bench_error(bench *b, bench *truth, const bench_op *op)
             size_t count = i == 2 ? op->outputs : op->inputs;
 
             v[i] = calloc(count, sizeof *v[i]);
-            snprintf(name, sizeof name, "%s %d", i < 3 ? names[i] : "", trial);
-            if (i < 3)
-                draw(v[i], count, name);
+            snprintf(name, sizeof name, "%s %d", names[i], trial);
+            draw(v[i], count, name);
         }
-        op->backward(b, v[3], v[2], v[0]);
+        given = given_by(b, op, v);
         slope = (along(truth, op, v, h) - along(truth, op, v, -h)) / (2 * h);
-        given = dot(v[3], v[1], op->inputs);
         size = fmax(fabs(slope), fabs(given));
         worst = worst_of(worst, fabs(slope - given) / size);
         for (int i = 0; i < 4; i++)

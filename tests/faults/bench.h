@@ -18,6 +18,7 @@ typedef struct bench_op {
     size_t inputs, outputs;
     void (*forward)(bench *b, double *out, const double *in);
     void (*backward)(bench *b, double *d_in, const double *d_out, const double *in);
+    bool adds; /* backward adds to what stands in d_in */
 } bench_op;
 
 struct bench {
@@ -27,6 +28,7 @@ struct bench {
     txd_point point; /* where the operation is called */
     txd_mask_view mask;
     int first_query;
+    double *entropy; /* that the softmax is asked for; NULL = none */
 };
 
 /* Layer 1 of a model with the faults planted ("{ name = ... }", or "" for none). */

@@ -27,15 +27,26 @@ void planted_inputs(observed *o)
         must(observe_memory(o, PLANTED_MEMORY, real));
 }
 
+static void long_inputs(observed *o)
+{
+    static const size_t real = PLANTED_LONG - 1;
+
+    o->only = "layers.0.*.scores,layers.0.*.masked,layers.0.*.weights";
+    must(observe_random(o, 1, PLANTED_LONG));
+    if (o->config.cross)
+        must(observe_memory(o, PLANTED_LONG, &real));
+}
+
 static void run_both(planted *p, const char *cfg, const char *faults)
 {
+    void (*inputs)(observed *) = p->is_long ? long_inputs : planted_inputs;
     char text[1024];
 
     must(observe_cfg(&p->healthy, cfg, "ref64"));
-    planted_inputs(&p->healthy);
+    inputs(&p->healthy);
     must(observe_pass(&p->healthy));
     must(observe_cfg(&p->faulty, cfg, "ref64"));
-    planted_inputs(&p->faulty);
+    inputs(&p->faulty);
     snprintf(text, sizeof text, "faults = ( %s );", faults);
     must(observe_faults(&p->faulty, text));
     must(observe_pass(&p->faulty));
@@ -49,8 +60,17 @@ void planted_run(planted *p, const char *cfg, const char *faults)
 
 void planted_run_back(planted *p, const char *cfg, const char *faults)
 {
-    *p = (planted){{.backward = true}, {.backward = true}};
+    *p = (planted){{.backward = true}, {.backward = true}, false};
     run_both(p, cfg, faults);
+}
+
+void planted_run_long(planted *p, const char *faults)
+{
+    *p = (planted){.is_long = true};
+    run_both(p,
+             "model : { preset = \"gpt2\"; vocab = 17; d_model = 12; n_heads = 4; "
+             "n_layers = 1; d_ff = 8; max_seq_len = 300; cross = true; };",
+             faults);
 }
 
 void planted_finish(planted *p)

@@ -3,7 +3,7 @@
  * A healthy and a faulty pass of the same model over the same ragged batch, to be held
  * against each other: three rows of seven tokens, of which row 1 ends with two of
  * padding; in a model with cross-attention, a memory of five rows, of which batch row 2
- * has four.
+ * has four. Or one long row, which is more than one tile of queries.
  */
 #ifndef TXD_TESTS_PLANTED_H
 #define TXD_TESTS_PLANTED_H
@@ -11,6 +11,7 @@
 #include "../model/observe.h"
 
 enum { PLANTED_BATCH = 3, PLANTED_LENGTH = 7, PLANTED_MEMORY = 5 };
+enum { PLANTED_LONG = 300 }; /* tokens, and rows of the memory, the last of padding */
 
 /* Three layers of four heads, 24 wide; `more` are further keys of `model`. */
 #define PLANTED_MODEL(more)                                                            \
@@ -19,6 +20,7 @@ enum { PLANTED_BATCH = 3, PLANTED_LENGTH = 7, PLANTED_MEMORY = 5 };
 
 typedef struct planted {
     observed healthy, faulty;
+    bool is_long; /* the long row */
 } planted;
 
 /* The batch above into o->inputs. */
@@ -29,6 +31,9 @@ void planted_inputs(observed *o);
 void planted_run(planted *p, const char *cfg, const char *faults);
 /* The same with gradients. */
 void planted_run_back(planted *p, const char *cfg, const char *faults);
+/* A model of one layer over the long row; of its four heads (and of cross-attention)
+ * the scores, the masked scores and the weights are kept. */
+void planted_run_long(planted *p, const char *faults);
 void planted_finish(planted *p);
 
 /* The values at a site of one of the two; fails the test if there are none. */

@@ -264,6 +264,34 @@ START_TEST(causal_cross_attention_sees_as_many_rows_as_tokens)
 }
 END_TEST
 
+/* Which keys have weight is counted from the first query, not from the tile's. */
+START_TEST(in_later_tiles_masks_are_wrong_in_the_same_way)
+{
+    static const struct {
+        const char *use, *site;
+        size_t beyond; /* query q gives weight to keys 0 to q + this */
+    } cases[] = {
+        {"{ name = \"cross_causal\"; }", "layers.0.cross.weights", 0},
+        {"{ name = \"mask_off_by_one\"; }", "layers.0.attn.weights", 1},
+        {"{ name = \"mask_after_softmax\"; }", "layers.0.attn.weights", 0},
+        {"{ name = \"mask_missing\"; }", "layers.0.attn.weights", PLANTED_LONG}};
+    enum { N = PLANTED_LONG - 1 }; /* without padding */
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double *weights;
+        planted p;
+
+        planted_run_long(&p, cases[i].use);
+        weights = planted_site(&p.faulty, cases[i].site)->values;
+        for (size_t q = 0; q < N; q++)
+            for (size_t k = 0; k < N; k++)
+                if ((weights[q * PLANTED_LONG + k] > 0) != (k <= q + cases[i].beyond))
+                    ck_abort_msg("%s: query %zu, key %zu", cases[i].use, q, k);
+        planted_finish(&p);
+    }
+}
+END_TEST
+
 START_TEST(padding_of_the_memory_that_is_ignored_gets_weight)
 {
     const double *weights[2];
@@ -321,5 +349,6 @@ TEST_MAIN(faults_of_the_configuration_are_models_of_that_configuration,
           identical_heads_draw_one_picture_with_values_of_their_own,
           a_large_init_multiplies_the_four_matrices_of_attention,
           causal_cross_attention_sees_as_many_rows_as_tokens,
+          in_later_tiles_masks_are_wrong_in_the_same_way,
           padding_of_the_memory_that_is_ignored_gets_weight,
           the_loss_compares_with_the_token_after_next)

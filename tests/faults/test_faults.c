@@ -4,9 +4,11 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../model/observe.h"
+#include "faults/fault.h"
 #include "suite.h"
 
 #define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
@@ -63,6 +65,24 @@ START_TEST(every_fault_says_what_goes_wrong_and_how_it_shows)
     }
     ck_assert_uint_ge(count, 30);
     ck_assert_ptr_null(txd_fault_find("no_such_fault"));
+}
+END_TEST
+
+START_TEST(a_strength_is_the_one_that_the_sentence_states)
+{
+    size_t count = 0;
+
+    for (size_t f = 0; txd_fault_at(f) != NULL; f++) {
+        const char *stated = strstr(txd_fault_sentence(txd_fault_at(f)), "strength (");
+        bool has = (txd_fault_selectors(txd_fault_at(f)) & TXD_FAULT_STRENGTH) != 0;
+
+        ck_assert_int_eq(stated != NULL, has);
+        if (has)
+            ck_assert_double_eq(strtod(strchr(stated, '(') + 1, NULL),
+                                txd_fault_at(f)->strength);
+        count += has;
+    }
+    ck_assert_uint_gt(count, 0);
 }
 END_TEST
 
@@ -257,6 +277,7 @@ START_TEST(documents_are_a_mask)
 END_TEST
 
 TEST_MAIN(every_fault_says_what_goes_wrong_and_how_it_shows,
+          a_strength_is_the_one_that_the_sentence_states,
           off_by_one_shows_the_next_key_and_no_other,
           selectors_confine_a_fault_to_one_query_of_one_head_of_one_row,
           two_faults_at_one_layer_both_act, inverted_sees_exactly_what_should_be_hidden,

@@ -167,6 +167,56 @@ START_TEST(without_the_mean_gradients_of_a_row_do_not_cancel)
 }
 END_TEST
 
+/* Row 0 is empty: what the fault makes of the others does not depend on it. */
+START_TEST(rows_beside_one_without_keys_have_their_gradients)
+{
+    const char *const uses[] = {"{ name = \"softmax_jacobian_wrong\"; }",
+                                "{ name = \"mask_after_softmax\"; }"};
+    double in[21], d_out[21], alone[21], beside[21];
+
+    for (int fault = 0; fault < 2; fault++) {
+        bench b;
+
+        for (size_t i = 0; i < 21; i++) {
+            in[i] = sin((double)i);
+            d_out[i] = cos((double)i);
+        }
+        bench_begin(&b, uses[fault]);
+        bench_softmax.backward(&b, alone, d_out, in);
+        for (size_t j = 0; j < 7; j++)
+            in[j] = -INFINITY;
+        bench_softmax.backward(&b, beside, d_out, in);
+        for (size_t j = 0; j < 7; j++)
+            ck_assert_double_eq(beside[j], 0);
+        ck_assert_mem_eq(beside + 7, alone + 7, 14 * sizeof *alone);
+        ck_assert_double_ne(alone[8], 0);
+        bench_end(&b);
+    }
+}
+END_TEST
+
+/* A replacement leaves it as it is (ops/args.h). */
+START_TEST(entropies_of_rows_without_the_fault_are_their_own)
+{
+    double in[21], weights[21], entropy[3] = {-7, -7, -7};
+    bench b;
+
+    for (size_t i = 0; i < 21; i++)
+        in[i] = sin((double)i);
+    bench_begin(&b, "{ name = \"softmax_bf16\"; queries = 3; }");
+    b.entropy = entropy;
+    bench_softmax.forward(&b, weights, in);
+    for (size_t r = 0; r < 3; r++) {
+        double sum = 0;
+
+        for (size_t j = 0; j < 6; j++)
+            sum -= weights[r * 7 + j] * log(weights[r * 7 + j]);
+        ck_assert(txd_close(entropy[r], r == 1 ? -7 : sum, 1e-14)); /* query 3 */
+    }
+    bench_end(&b);
+}
+END_TEST
+
 /* A rounding passes the gradient as a cast does: what comes back is that of the
  * operation without it, up to the format's digits. */
 START_TEST(roundings_pass_the_gradient_as_casts_do)
@@ -277,6 +327,8 @@ TEST_MAIN(without_faults_the_bench_finds_nothing,
           faults_of_the_backward_pass_leave_forward_and_break_the_gradient,
           a_detached_branch_gets_nothing_and_the_stream_everything,
           without_the_mean_gradients_of_a_row_do_not_cancel,
+          rows_beside_one_without_keys_have_their_gradients,
+          entropies_of_rows_without_the_fault_are_their_own,
           roundings_pass_the_gradient_as_casts_do,
           faults_at_one_operation_add_up_in_either_order,
           a_rounded_gradient_is_that_of_the_other_fault_in_either_order,

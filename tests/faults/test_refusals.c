@@ -233,13 +233,17 @@ START_TEST(one_token_hides_faults_of_heads)
 }
 END_TEST
 
-/* Batch row 1 of `prepare` ends with two tokens of padding. */
+/* Batch row 1 of `prepare` ends with two tokens of padding; a memory has one real row
+ * of four for batch row 0, and no padding for batch row 1. */
 static void idle(const char *cfg, const char *fault, const char *says)
 {
+    static const size_t real[] = {1, 4};
     char faults[256];
     observed o = {0};
 
     prepare(&o, cfg, 6);
+    if (o.config.cross)
+        OK(observe_memory(&o, 4, real));
     o.inputs.valid[10] = o.inputs.valid[11] = 0;
     txd_inputs_count_positions(&o.inputs);
     snprintf(faults, sizeof faults, "faults = ( { name = %s } );", fault);
@@ -271,6 +275,10 @@ START_TEST(a_fault_that_changes_nothing_in_what_it_selects_is_refused)
     idle(CFG(""), "\"norm_eps_huge\"; strength = 1e-5;", "that large already");
     idle(weak, "\"mask_fill_too_weak\"; layers = 1;", "that weak already");
     idle(weak, "\"mask_fill_finite\"; layers = 1;", "is finite already");
+    idle(CFG("cross = true;"), "\"cross_causal\"; batch = 0;", "no real row");
+    idle(CFG("cross = true;"), "\"cross_causal\"; queries = \"3:\";", "no real row");
+    idle(CFG("cross = true;"), "\"memory_padding_ignored\"; batch = 1;",
+         "no real query");
     idle(CFG(""), "\"softmax_bf16\"; queries = 0;", "more than one key");
     idle(CFG(""), "\"softmax_bf16\"; queries = 5; batch = 1;", "more than one key");
     idle(CFG(""), "\"init_too_large\"; strength = 1;", "strength of 1");

@@ -27,15 +27,22 @@ static bool has_bits(double value, double unit)
 
 START_TEST(bfloat16_shows_in_digits_and_in_sums)
 {
-    const double *weights;
+    const double *weights, *rows;
     double worst = 0;
     planted p;
 
     planted_run(&p, PLANTED_MODEL(""), "{ name = \"softmax_bf16\"; }");
     weights = planted_site(&p.faulty, "layers.0.attn.weights")->values;
+    rows = planted_site(&p.faulty, "layers.0.attn.weights")->rows;
     for (size_t row = 0; row < (size_t)B * H * T; row++) {
+        const double *column = rows + row * TXD_ROW_COUNT;
+        bool is_real = p.faulty.inputs.valid[row / H / T * T + row % T];
         double sum = 0;
 
+        if (is_real) { /* padding has no row statistics */
+            ck_assert(has_bits(column[TXD_ROW_MAX], 0x1p8));
+            ck_assert(has_bits(column[TXD_ROW_LSE], 0x1p8));
+        }
         for (size_t k = 0; k < T; k++) {
             ck_assert(has_bits(weights[row * T + k], 0x1p8));
             sum += weights[row * T + k];

@@ -91,6 +91,39 @@ START_TEST(a_fault_of_a_head_a_query_or_a_batch_row_changes_no_other)
 }
 END_TEST
 
+START_TEST(a_query_of_a_later_tile_is_the_one_that_changes)
+{
+    const size_t dims[4] = {1, 4, PLANTED_LONG, PLANTED_LONG};
+    size_t faults = 0;
+
+    for (size_t f = 0; txd_fault_at(f); f++) {
+        const char *name = txd_fault_name(txd_fault_at(f));
+        size_t changed = 0;
+        char use[96];
+        planted p;
+
+        if (!takes(txd_fault_at(f), TXD_FAULT_QUERIES) ||
+            txd_glob_list("padding_ignored", name) ||
+            txd_fault_is_backward(txd_fault_at(f)))
+            continue;
+        faults++;
+        snprintf(use, sizeof use, "{ name = \"%s\"; layers = 0; queries = 290; }",
+                 name);
+        planted_run_long(&p, use);
+        for (size_t i = 0; i < p.healthy.sites; i++) {
+            const char *site = p.healthy.site[i].name;
+
+            ck_assert_msg(planted_differences_along(&p, site, dims, 2, 290, false) == 0,
+                          "%s changes other queries at %s", name, site);
+            changed += planted_differences_along(&p, site, dims, 2, 290, true);
+        }
+        ck_assert_msg(changed > 0, "%s does nothing", name);
+        planted_finish(&p);
+    }
+    ck_assert_uint_gt(faults, 5);
+}
+END_TEST
+
 START_TEST(labels_of_a_batch_row_are_its_own)
 {
     const size_t dims[4] = {PLANTED_BATCH, PLANTED_LENGTH, 1, 1};
@@ -189,6 +222,7 @@ END_TEST
 
 TEST_MAIN(a_fault_of_a_layer_changes_it_and_none_before_it,
           a_fault_of_a_head_a_query_or_a_batch_row_changes_no_other,
+          a_query_of_a_later_tile_is_the_one_that_changes,
           a_detached_layer_learns_nothing_and_those_above_it_do,
           a_wrong_jacobian_of_a_head_a_query_or_a_batch_row_changes_no_other,
           labels_shifted_twice_ask_the_logits_for_another_token,

@@ -139,25 +139,81 @@ START_TEST(a_size_that_the_packed_bytes_cannot_hold_is_refused)
 }
 END_TEST
 
-START_TEST(a_wrong_check_sum_is_refused_when_the_array_is_read)
+static void check_sum_is_named(void)
 {
-    txd_trace *trace = NULL;
-    unsigned char *copy;
-    float memory[6];
+    ck_assert_msg(strstr(txd_message(), ": memory.npy: it cannot be unpacked") &&
+                      strstr(txd_message(), "CRC") && !strstr(txd_message(), ": x.npz"),
+                  "%s", txd_message());
+}
 
+START_TEST(a_wrong_check_sum_is_refused)
+{
     load(npz_file("a.npz", pair, 2, false));
     for (size_t i = 0; i + sizeof values < count; i++)
         if (memcmp(bytes + i, values, sizeof values) == 0)
             bytes[i] ^= 1;
-    if (parse(&trace, &copy) == TXD_OK) { /* longer ones are not read to their end */
-        ck_assert_int_eq(txd_trace_read_all(trace, memory, 6, 0, TXD_F32),
-                         TXD_ERR_FORMAT);
-        txd_trace_destroy(trace);
-    }
-    ck_assert_msg(strstr(txd_message(), ": memory.npy: it cannot be unpacked") &&
-                      strstr(txd_message(), "CRC") && !strstr(txd_message(), ": x.npz"),
-                  "%s", txd_message());
+    refused(TXD_ERR_FORMAT, "memory.npy");
+    check_sum_is_named();
+}
+END_TEST
+
+/* Opening reads the header of a long array alone. */
+START_TEST(a_wrong_check_sum_of_a_long_array_is_refused_when_it_is_read)
+{
+    static float numbers[20000];
+    const npz_array array = {"memory.npy", "<f4", "(20000,)", numbers, sizeof numbers};
+    txd_trace *trace = NULL;
+    unsigned char *copy;
+
+    numbers[19999] = 7;
+    load(npz_file("a.npz", &array, 1, false));
+    ck_assert_uint_lt(count, sizeof bytes);
+    for (size_t i = 0; i + sizeof *numbers < count; i++)
+        if (memcmp(bytes + i, &numbers[19999], sizeof *numbers) == 0)
+            bytes[i + 3] ^= 1;
+    ck_assert_msg(parse(&trace, &copy) == TXD_OK, "%s", txd_message());
+    ck_assert_int_eq(txd_trace_read_all(trace, numbers, 20000, 0, TXD_F32),
+                     TXD_ERR_FORMAT);
+    check_sum_is_named();
+    txd_trace_destroy(trace);
     free(copy);
+}
+END_TEST
+
+/* Flags and method of the first member, by the directory of the archive. */
+START_TEST(what_cannot_be_unpacked_is_refused_by_member)
+{
+    enum { ENCRYPTED = 1, BZIP2 = 12 << 16 };
+
+    load(npz_file("a.npz", pair, 2, false));
+    patch("PK\1\2", 8, ENCRYPTED);
+    refused(TXD_ERR_UNSUPPORTED, "memory.npy: it is encrypted");
+    load(npz_file("a.npz", pair, 2, false));
+    patch("PK\1\2", 8, BZIP2);
+    refused(TXD_ERR_UNSUPPORTED, "memory.npy: it is packed by method 12");
+}
+END_TEST
+
+START_TEST(members_that_are_no_arrays_are_passed_over_and_too_many_refused)
+{
+    enum { MANY = 4097 };
+    static npz_array arrays[MANY] = {{"readme.txt", "<f4", "(1,)", values, 4},
+                                     {".npy", "<f4", "(1,)", values, 4}};
+    static char names[MANY][16];
+    txd_trace *trace;
+
+    arrays[2] = pair[0];
+    ck_assert_msg(txd_npz_open(&trace, npz_file("a.npz", arrays, 3, true)) == TXD_OK,
+                  "%s", txd_message());
+    ck_assert_uint_eq(txd_trace_count(trace), 1);
+    txd_trace_destroy(trace);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "a%d.npy", i);
+        arrays[i] = (npz_array){names[i], "<f4", "(1,)", values, 4};
+    }
+    ck_assert_int_eq(txd_npz_open(&trace, npz_file("a.npz", arrays, MANY, false)),
+                     TXD_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "4097 members; expected at most 4096"));
 }
 END_TEST
 
@@ -187,5 +243,8 @@ TEST_MAIN(stored_and_deflated_archives_give_their_arrays,
           an_array_that_cannot_be_read_does_not_hide_the_others,
           what_is_no_archive_is_refused,
           a_size_that_the_packed_bytes_cannot_hold_is_refused,
-          a_wrong_check_sum_is_refused_when_the_array_is_read,
+          a_wrong_check_sum_is_refused,
+          a_wrong_check_sum_of_a_long_array_is_refused_when_it_is_read,
+          what_cannot_be_unpacked_is_refused_by_member,
+          members_that_are_no_arrays_are_passed_over_and_too_many_refused,
           two_arrays_of_one_name_are_refused, a_damaged_header_is_refused_by_member)

@@ -24,11 +24,6 @@ static size_t row_of(const char *const *names, size_t count, const char *name)
     return 0;
 }
 
-static double param_element(const fake_pass *fake, size_t i, size_t element)
-{
-    return fake->param_gradients[i][element];
-}
-
 /* What a row must hold, summed plainly over the elements that count. */
 static void expect_row(double row[FIELDS], const double *values, size_t count,
                        const bool *is_left_out)
@@ -67,7 +62,7 @@ START_TEST(grad_norm_leaves_out_what_is_not_judged_and_the_loss_scale)
     const char *const *names;
     size_t dims[TXD_MAX_RANK], n = 5, cells;
     bool left_out[2 * 3 * 5 * 5];
-    double expected[FIELDS], *values, *gradient;
+    double expected[FIELDS], *values, *gradient, *masked;
     fake_pass fake;
     txd_trace *trace;
 
@@ -80,6 +75,8 @@ START_TEST(grad_norm_leaves_out_what_is_not_judged_and_the_loss_scale)
     gradient[0] = 0;
     gradient[7] = INFINITY;
     gradient[9 * 6] = 1e9; /* padding */
+    masked = fake_gradient(&fake, TXD_POINT_ATTN_MASKED, 0);
+    masked[0] = masked[3 * n] = masked[n * n] = 0; /* in blocks of their own */
     trace = fake_one_step(&fake, test_file("g.h5"),
                           "record = ({probe = \"grad_norm\";"
                           "});");
@@ -99,8 +96,8 @@ START_TEST(grad_norm_leaves_out_what_is_not_judged_and_the_loss_scale)
         left_out[i] =
             k > q || !fake.inputs.valid[b * n + q] || !fake.inputs.valid[b * n + k];
     }
-    expect_row(expected, fake_gradient(&fake, TXD_POINT_ATTN_MASKED, 0), cells,
-               left_out);
+    expect_row(expected, masked, cells, left_out);
+    ck_assert(expected[ZEROS] * expected[COUNT] == 3);
     same_row(values + FIELDS * row_of(names, dims[1], "layers.0.attn.masked@grad"),
              expected, 1024, "attn.masked");
     for (size_t i = 0; i < 2 * n; i++)
@@ -126,7 +123,7 @@ static size_t gather(double *out, const fake_pass *fake, int layer)
 
         for (size_t e = 0; e < txd_tensor_count(&param->value); e++)
             if (layer < 0 || param->layer == layer)
-                out[count++] = param_element(fake, i, e);
+                out[count++] = fake->param_gradients[i][e];
     }
     return count;
 }
@@ -172,6 +169,74 @@ START_TEST(grad_norm_sums_parameters_by_layer_and_in_all)
 }
 END_TEST
 
+START_TEST(squares_that_no_double_holds_are_summed)
+{
+    static const double sizes[][2] = {{1e300, 1e-300}, {1e-300, 1e-170}, {1e200, 1}};
+    double expected[FIELDS], *values;
+    fake_pass fake;
+    txd_trace *trace;
+
+    fake_make(&fake, SMALL, 1, 4);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t e = 0; e < txd_tensor_count(&txd_params_at(fake.params, i)->value);
+             e++)
+            fake.param_gradients[i][e] = sizes[i][e % 2] * (1 + (double)e);
+    trace = fake_one_step(&fake, test_file("g.h5"),
+                          "record = ({probe = \"grad_norm\"; points = \"*.weight@grad,"
+                          "*.bias@grad\";});");
+    values = fake_read(trace, "series/grad_norm", NULL);
+    for (size_t i = 0; i < 3; i++) {
+        const txd_param *param = txd_params_at(fake.params, i);
+
+        expect_row(expected, fake.param_gradients[i], txd_tensor_count(&param->value),
+                   NULL);
+        ck_assert(expected[NORM] > 0 && isfinite(expected[NORM]));
+        same_row(values + FIELDS * i, expected, 1, param->name);
+    }
+    free(values);
+    txd_trace_destroy(trace);
+    fake_free(&fake);
+}
+END_TEST
+
+/* Step 0 selects some of the parameters of layer 0, step 1 all, with other values. */
+START_TEST(a_step_sums_what_it_has_seen_itself)
+{
+    static const char record[] =
+        "record = ({probe = \"grad_norm\"; points = \"layers.0.*.weight@grad\"; "
+        "steps = \"0\";}, {probe = \"grad_norm\"; points = "
+        "\"*.weight@grad,*.bias@grad\"; "
+        "steps = \"1:\";});";
+    static double all[4096];
+    double expected[FIELDS], *values;
+    size_t dims[TXD_MAX_RANK], row;
+    txd_recorder *recorder;
+    fake_pass fake;
+    txd_trace *trace;
+
+    fake_make(&fake, SMALL, 1, 4);
+    recorder = fake_record(&fake, test_file("g.h5"), record, 3);
+    for (int step = 0; step < 3; step++) {
+        fake_fill(&fake, 1, 4, 0, 7 + (unsigned)step);
+        fake_step(&fake, recorder, step);
+    }
+    trace = fake_finish(recorder, test_file("g.h5"));
+    values = fake_read(trace, "series/grad_norm", dims);
+    ck_assert_uint_eq(dims[0], 3);
+    row = row_of(fake_strings(trace, "series/grad_norm_sites", dims[1]), dims[1],
+                 "layers.0@grad");
+    ck_assert(isnan(values[FIELDS * row + NORM]));
+    expect_row(expected, all, gather(all, &fake, 0), NULL);
+    same_row(values + FIELDS * (2 * dims[1] + row), expected, 1, "step 2");
+    fake_fill(&fake, 1, 4, 0, 8);
+    expect_row(expected, all, gather(all, &fake, 0), NULL);
+    same_row(values + FIELDS * (dims[1] + row), expected, 1, "step 1");
+    free(values);
+    txd_trace_destroy(trace);
+    fake_free(&fake);
+}
+END_TEST
+
 START_TEST(a_layer_of_which_some_parameters_are_left_out_has_no_sum)
 {
     size_t dims[TXD_MAX_RANK];
@@ -195,4 +260,5 @@ END_TEST
 
 TEST_MAIN(grad_norm_leaves_out_what_is_not_judged_and_the_loss_scale,
           grad_norm_sums_parameters_by_layer_and_in_all,
+          squares_that_no_double_holds_are_summed, a_step_sums_what_it_has_seen_itself,
           a_layer_of_which_some_parameters_are_left_out_has_no_sum)

@@ -7,6 +7,7 @@
 #define TXD_TESTS_NPZ_FILE_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zip.h>
 
@@ -40,16 +41,18 @@ static inline size_t npz_array_bytes(unsigned char *out, const npz_array *array)
 static inline const char *npz_file(const char *name, const npz_array *arrays,
                                    size_t count, bool deflate)
 {
-    static unsigned char bytes[8][40000];
     const char *path = test_file(name);
     zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, NULL);
 
     ck_assert_ptr_nonnull(zip);
     for (size_t i = 0; i < count; i++) {
-        size_t length = npz_array_bytes(bytes[i], &arrays[i]);
-        zip_source_t *source = zip_source_buffer(zip, bytes[i], length, 0);
-        zip_int64_t at = zip_file_add(zip, arrays[i].member, source, 0);
+        unsigned char *bytes = malloc(256 + arrays[i].bytes);
+        zip_int64_t at;
 
+        ck_assert_ptr_nonnull(bytes);
+        at = zip_file_add(
+            zip, arrays[i].member,
+            zip_source_buffer(zip, bytes, npz_array_bytes(bytes, &arrays[i]), 1), 0);
         ck_assert_int_ge(at, 0);
         ck_assert_int_eq(
             zip_set_file_compression(zip, (zip_uint64_t)at,
