@@ -4,6 +4,7 @@
  * of that format.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "planted.h"
@@ -82,6 +83,37 @@ START_TEST(bfloat16_is_that_of_the_backend)
 }
 END_TEST
 
+START_TEST(what_a_fault_stores_has_the_digits_of_the_backend)
+{
+    static const char *const cases[][2] = {
+        {"norm_axis_tokens", "layers.0.norm1.out"},
+        {"norm_axis_tokens", "layers.1.norm1.weight@grad"},
+        {"softmax_jacobian_wrong", "layers.0.attn.masked@grad"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct observed_site *site;
+        observed o = {.backward = true};
+        size_t odd = 0;
+        char faults[96];
+
+        must(observe_cfg(&o, PLANTED_MODEL(""), "bf16"));
+        planted_inputs(&o);
+        snprintf(faults, sizeof faults,
+                 "backend = \"bf16\"; faults = ( { name = \"%s\"; } );", cases[i][0]);
+        must(observe_faults(&o, faults));
+        must(observe_pass(&o));
+        site = planted_site(&o, cases[i][1]);
+        for (size_t e = 0; e < site->count; e++) {
+            ck_assert(has_bits(site->values[e], 0x1p8));
+            odd += !has_bits(site->values[e], 0x1p7);
+        }
+        ck_assert_uint_gt(odd, 0);
+        observe_finish(&o);
+    }
+}
+END_TEST
+
 /* 300 keys of the same score: 256 + 1 is 256 in 8 bits. */
 START_TEST(a_sum_in_bfloat16_stands_still_at_256)
 {
@@ -123,5 +155,6 @@ START_TEST(float16_scores_have_11_bits_and_end_at_65504)
 END_TEST
 
 TEST_MAIN(bfloat16_shows_in_digits_and_in_sums, bfloat16_is_that_of_the_backend,
+          what_a_fault_stores_has_the_digits_of_the_backend,
           a_sum_in_bfloat16_stands_still_at_256,
           float16_scores_have_11_bits_and_end_at_65504)
