@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "formats/replay_internal.h"
+#include "ops/cpu.h"
 #include "ops/ref.h"
 
 /* Rows of a layer that are read at once: few reads, and some megabytes. */
@@ -194,7 +195,7 @@ static txd_status computed_rows(txd_feed *feed, txd_replay_tile *tile, int layer
     args.seen = marks.seen;
     args.first_seen = marks.first_seen;
     TXD_TRY(feed->pass.dtype == TXD_F64 ? txd_ref64_rows(NULL, &args)
-                                        : txd_ref32_rows(NULL, &args));
+                                        : txd_cpu32_rows(NULL, &args));
     for (size_t r = 0; never && r < tile->rows; r++)
         uncount(args.rows + r * TXD_ROW_COUNT, &marks, &weights, r, keys);
     if (tile->kind == TXD_ATTENTION_CROSS)

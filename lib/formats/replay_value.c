@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/replay_internal.h"
+#include "ops/cpu.h"
 #include "ops/ref.h"
 
 /* A whole value of more is no attention model's, but a file's that lies. */
@@ -214,7 +215,7 @@ void txd_feed_take(const txd_feed *feed, const struct txd_stats_args *args)
     if (feed->pass.dtype == TXD_F64)
         (void)txd_ref64_stats(NULL, args);
     else
-        (void)txd_ref32_stats(NULL, args);
+        (void)txd_cpu32_stats(NULL, args);
 }
 
 /* Tokens that predict nothing have no loss. */

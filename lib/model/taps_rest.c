@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/run_private.h"
+#include "ops/cpu.h"
 #include "ops/ref.h"
 
 static void add_logit_stats(txd_run *run, const struct txd_logit_tile *tile,
@@ -69,7 +70,7 @@ static void parameter_stats(double *out, const txd_tensor *value)
     if (value->dtype == TXD_F64)
         (void)txd_ref64_stats(NULL, &args);
     else
-        (void)txd_ref32_stats(NULL, &args);
+        (void)txd_cpu32_stats(NULL, &args);
     txd_stats_final(out, &part);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/half.h"
 #include "ops/cpu.h"
+#include "ops/kernels.h"
 #include "ops/ref.h"
 
 /* Elements of a task, and about how many operations one takes. */
@@ -156,16 +157,12 @@ ROUNDED(mix, mix, DENSE(a->out, (a->rows * a->width)))
 ROUNDED(loss, loss, DENSE(a->out, a->rows))
 ROUNDED(stats, stats, NOTHING)
 
+/* NaN where one is. */
 static double entropy_of(const float *weights, size_t keys)
 {
-    double entropy = 0;
+    const txd_kernels *k = txd_kernels_here();
 
-    for (size_t j = 0; j < keys; j++) {
-        double w = (double)weights[j];
-
-        entropy -= w > 0 ? w * log(w) : (isnan(w) ? w : 0);
-    }
-    return entropy;
+    return k->finite(weights, keys) ? k->entropy(weights, keys) : (double)NAN;
 }
 
 /* The entropy is that of the weights as they are stored. */
