@@ -259,9 +259,15 @@ txd_tensor txd_tensor_make(txd_dtype dtype, void *data, int rank, const size_t *
 double txd_tensor_get(const txd_tensor *tensor, size_t index)
 {
     size_t bytes = txd_dtype_bytes(tensor->dtype);
+    float narrow;
     double value;
     piece one;
 
+    if (tensor->dtype == TXD_F32) { /* nearly all are */
+        memcpy(&narrow, (const char *)tensor->data + index * sizeof narrow,
+               sizeof narrow);
+        return (double)narrow;
+    }
     memcpy(&one, (const unsigned char *)tensor->data + index * bytes, bytes);
     load_reals(&value, &one, tensor->dtype, 1);
     return value;
