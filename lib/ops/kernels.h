@@ -68,6 +68,8 @@ typedef struct txd_kernels {
     void (*mask)(float *out, const float *x, const uint8_t *keep, size_t count,
                  float filling);
 
+    /* The sum of squares, in double. */
+    double (*squares)(const float *x, size_t count);
     /* out = a + b; out = a * b; out = factor * x. */
     void (*add)(float *out, const float *a, const float *b, size_t count);
     void (*multiply)(float *out, const float *a, const float *b, size_t count);

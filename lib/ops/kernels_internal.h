@@ -16,6 +16,7 @@
 #include "ops/kernels_rotate_internal.h"
 #include "ops/kernels_scan_internal.h"
 #include "ops/kernels_softmax_internal.h"
+#include "ops/kernels_squares_internal.h"
 #include "ops/kernels_turn_internal.h"
 
 /* The initialiser of a table. */
@@ -23,13 +24,14 @@
     {                                                                                  \
         .name = set, .exp = exp_row, .finite = finite_row, .zero = zero_row,           \
         .zero_unless = zero_unless_row, .fill = fill_row, .mask = mask_row,            \
-        .add = add_row, .multiply = multiply_row, .scale = scale_row,                  \
-        .activate = activate_row, .activate_back = activate_back_row,                  \
-        .norm_scale = norm_scale_row, .norm = norm_row, .norm_back = norm_back_row,    \
-        .norm_params = norm_params_row, .rotate = rotate_row, .turn = turn_row,        \
-        .largest = largest_row, .exp_sums = exp_sums_row,                              \
-        .scale_twice = scale_twice_row, .dot = dot_row, .weigh = weigh_row,            \
-        .moments = moments_row, .weights = weights_row, .entropy = entropy_row,        \
+        .squares = squares_row, .add = add_row, .multiply = multiply_row,              \
+        .scale = scale_row, .activate = activate_row,                                  \
+        .activate_back = activate_back_row, .norm_scale = norm_scale_row,              \
+        .norm = norm_row, .norm_back = norm_back_row, .norm_params = norm_params_row,  \
+        .rotate = rotate_row, .turn = turn_row, .largest = largest_row,                \
+        .exp_sums = exp_sums_row, .scale_twice = scale_twice_row, .dot = dot_row,      \
+        .weigh = weigh_row, .moments = moments_row, .weights = weights_row,            \
+        .entropy = entropy_row,                                                        \
     }
 
 #endif

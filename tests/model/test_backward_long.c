@@ -4,6 +4,7 @@
  * queries, tasks that add up 64 keys each, waves of tiles, row tiles of the logits.
  * Against finite differences, like test_backward_slopes.c, whose sequences are short.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "slopes.h"
@@ -109,6 +110,59 @@ START_TEST(so_it_is_over_several_row_tiles_of_the_logits)
 }
 END_TEST
 
+/* A table of more than a million elements: many chunks, and one that is not whole. */
+#define LARGE                                                                          \
+    "model : { preset = \"llama\"; vocab = 9001; d_model = 128; n_heads = 2; "         \
+    "n_layers = 1; d_ff = 16; max_seq_len = 9; };"
+
+static void begin_large(observed *o, const char *cfg, const char *backend, int threads)
+{
+    OK(observe_cfg(o, cfg, backend));
+    OK(observe_random(o, 1, 5));
+    o->backward = true;
+    o->only = "nothing";
+    o->threads = threads;
+    OK(observe_pass(o));
+}
+
+static void same_gradients(observed *a, observed *b)
+{
+    double squares = 0, norm = txd_run_gradient_norm(a->run);
+
+    for (size_t i = 0; i < txd_params_count(a->params); i++) {
+        txd_tensor x, y;
+
+        OK(txd_run_gradient(&x, a->run, i));
+        OK(txd_run_gradient(&y, b->run, i));
+        ck_assert_mem_eq(x.data, y.data,
+                         txd_tensor_count(&x) * txd_dtype_bytes(x.dtype));
+        for (size_t e = 0; e < txd_tensor_count(&x); e++)
+            squares += txd_tensor_get(&x, e) * txd_tensor_get(&x, e);
+    }
+    ck_assert(txd_close(norm, sqrt(squares), 1e-12 * norm));
+    ck_assert_double_eq(txd_run_gradient_norm(b->run), norm);
+}
+
+START_TEST(gradients_of_a_large_model_are_cleared_unscaled_and_measured_whole)
+{
+    const char *const backends[] = {"cpu32", "ref64"};
+
+    for (int b = 0; b < 2; b++) {
+        observed plain = {0}, scaled = {0};
+
+        begin_large(&plain, LARGE, backends[b], 1);
+        begin_large(&scaled, LARGE " precision : { loss_scale = 1024; };", backends[b],
+                    3);
+        same_gradients(&plain, &scaled);
+        OK(txd_run_pass(scaled.run, &scaled.inputs, 1));
+        same_gradients(&plain, &scaled);
+        observe_finish(&plain);
+        observe_finish(&scaled);
+    }
+}
+END_TEST
+
 TEST_MAIN(parameters_have_the_slope_of_the_loss_over_many_tiles,
           queries_keys_and_values_have_it_at_every_place,
-          so_it_is_over_several_row_tiles_of_the_logits)
+          so_it_is_over_several_row_tiles_of_the_logits,
+          gradients_of_a_large_model_are_cleared_unscaled_and_measured_whole)

@@ -55,6 +55,11 @@ static void run_norm_scale(const txd_kernels *k, const struct kernel_row *row)
     }
 }
 
+static void run_squares(const txd_kernels *k, const struct kernel_row *row)
+{
+    row->numbers[0] = k->squares(row->x, row->count);
+}
+
 static const txd_norm_scale scale = {0.125f, 1.5f};
 
 static void run_norm(const txd_kernels *k, const struct kernel_row *row)
@@ -137,6 +142,7 @@ static const struct kernel_case cases[] = {
     {"gelu_tanh_back", run_gelu_tanh_back, true},
     {"relu_back", run_relu_back, true},
     {"silu_back", run_silu_back, true},
+    {"squares", run_squares, false},
     {"norm_scale", run_norm_scale, false},
     {"norm", run_norm, true},
     {"norm with a bias", run_norm_biased, true},
@@ -350,10 +356,26 @@ START_TEST(sums_of_norms_are_summed_by_lanes)
 }
 END_TEST
 
+START_TEST(squares_are_summed_in_double)
+{
+    enum { WIDTH = 10007 };
+    static float x[WIDTH];
+    double squares = 0;
+
+    for (size_t i = 0; i < WIDTH; i++) {
+        x[i] = (float)(txd_rng_normal(1, i) * (i % 9 == 0 ? 1e25 : 1e-20));
+        squares += (double)x[i] * (double)x[i];
+    }
+    for (size_t s = 0; txd_kernels_at(s) != NULL; s++)
+        ck_assert_double_le(fabs(txd_kernels_at(s)->squares(x, WIDTH) / squares - 1),
+                            1e-13);
+}
+END_TEST
+
 TEST_MAIN(every_set_gives_the_bits_of_the_portable_one,
           activations_are_within_six_roundoffs_of_what_they_are_given,
           slopes_of_activations_are_within_six_roundoffs_of_1,
           gelu_of_a_negative_number_keeps_its_digits,
           infinities_and_signs_of_zero_are_those_of_the_formula,
           cosines_and_sines_are_the_rounded_ones_up_to_2_to_the_31,
-          sums_of_norms_are_summed_by_lanes)
+          sums_of_norms_are_summed_by_lanes, squares_are_summed_in_double)
