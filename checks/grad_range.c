@@ -364,8 +364,8 @@ const txd_check txd_check_grad_range = {
               "that are drawn too large; float16 without a loss scale, or with one too "
               "large. (A learning rate that is too high shows here after a step, not "
               "before.)",
-    .look_next = "/series/grad_norm: resid.pre@grad from layer to layer, and the "
-                 "parameters of the named layer",
+    .look_next = "`txdiag plot` 'layers.*.resid.pre@grad', from layer to layer "
+                 "(/series/grad_norm), and the parameters of the named layer",
     .unit = "layers",
     .faults = (const char *const[]){"grad_zeroed", NULL},
     .keys = txd_keys_grad_range,

@@ -101,8 +101,22 @@ static int small(int64_t value)
     return value < 0 || value > INT_MAX ? -1 : (int)value;
 }
 
+/* A value on the way to the weights or from them, not a gradient, a norm, the stream.
+ */
+static bool is_of_attention(const char *site)
+{
+    const char *name;
+    txd_point point;
+    int layer;
+
+    if (txd_point_parse(&point, &layer, site) != TXD_OK)
+        return false;
+    name = txd_point_get(point)->name;
+    return strncmp(name, "attn.", 5) == 0 || strncmp(name, "cross.", 6) == 0;
+}
+
 /* The picture that shows a finding: its own site, if that was recorded and has two
- * axes; else the weights of its layer. False if neither is there. */
+ * axes; else, of attention, the weights of its layer. False if neither is there. */
 static bool aim(txd_figure_request *out, char site[TXD_SITE_BYTES],
                 const txd_report *report, const txd_finding_row *finding)
 {
@@ -127,7 +141,8 @@ static bool aim(txd_figure_request *out, char site[TXD_SITE_BYTES],
         if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
             return true;
     }
-    if (layer < 0 || !has_weights(report, kind, layer))
+    if (layer < 0 || !is_of_attention(finding->site) ||
+        !has_weights(report, kind, layer))
         return false;
     txd_site_of_layer(site, weights_sites[kind], layer);
     out->head = finding->head < 0 ? 0 : small(finding->head);

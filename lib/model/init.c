@@ -4,6 +4,8 @@
  * seed, name and index alone, so that a rule for one parameter cannot change another.
  */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "model/init_internal.h"
@@ -129,12 +131,35 @@ static txd_status draw(txd_ctx *ctx, const txd_param *param, const txd_config *c
     return draw_rows(ctx, &param->value, &rows, rule, seed);
 }
 
+/* The names of all parameters, those of the layers once, as globs would be. */
+static void list_names(char *text, size_t bytes, txd_params *params)
+{
+    size_t used = 0;
+
+    *text = '\0';
+    for (size_t p = 0; p < txd_params_count(params) && used < bytes; p++) {
+        const char *name = txd_params_at(params, p)->name;
+        const char *layer = strstr(name, "layers.");
+        const char *rest = layer ? layer + strlen("layers.") : NULL;
+
+        if (rest && strncmp(rest, "0.", 2) != 0)
+            continue;
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "%s%.*s%s%s", used ? ", " : "",
+                             (int)(rest ? rest - name : (long)strlen(name)), name,
+                             rest ? "*" : "", rest ? rest + 1 : "");
+    }
+}
+
 static txd_status match(struct txd_init_rule *rules, size_t count, txd_params *params)
 {
+    char names[1200];
+
+    list_names(names, sizeof names, params);
     for (size_t i = 0; i < count; i++) {
         for (size_t p = 0; p < txd_params_count(params); p++)
             txd_init_rule_match(&rules[i], txd_params_at(params, p));
-        TXD_TRY(txd_init_rule_verify(&rules[i], txd_params_at(params, 0)->name));
+        TXD_TRY(txd_init_rule_verify(&rules[i], names));
     }
     return TXD_OK;
 }

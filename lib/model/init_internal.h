@@ -41,9 +41,9 @@ txd_status txd_init_rules_read(struct txd_init_rule **out, size_t *count,
 
 /* Notes that the rule matches a parameter. */
 void txd_init_rule_match(struct txd_init_rule *rule, const txd_param *param);
-/* What matches nothing, or is Xavier for vectors alone, is an error; `example` is the
- * name of some parameter. */
-txd_status txd_init_rule_verify(const struct txd_init_rule *rule, const char *example);
+/* What matches nothing, or is Xavier for vectors alone, is an error; `names` are those
+ * of the parameters. */
+txd_status txd_init_rule_verify(const struct txd_init_rule *rule, const char *names);
 
 /* The last rule that applies to a parameter; NULL if none does. */
 const struct txd_init_rule *txd_init_rule_find(const struct txd_init_rule *rules,

@@ -105,14 +105,14 @@ void txd_init_rule_match(struct txd_init_rule *rule, const txd_param *param)
     rule->matches_matrix = rule->matches_matrix || param->value.rank == 2;
 }
 
-txd_status txd_init_rule_verify(const struct txd_init_rule *rule, const char *example)
+txd_status txd_init_rule_verify(const struct txd_init_rule *rule, const char *names)
 {
-    char text[256];
+    char text[1400];
 
     if (!rule->matches) {
         snprintf(text, sizeof text,
-                 "\"%.150s\" matches no parameter of this model; names are like %s",
-                 rule->params, example);
+                 "\"%.150s\" matches no parameter of this model; these are %s",
+                 rule->params, names);
         return fail_rule(rule->setting, text);
     }
     if (is_xavier(rule->scheme) && !rule->matches_matrix)

@@ -266,7 +266,8 @@ END_TEST
 START_TEST(bad_rules_are_refused_by_place)
 {
     refused("weights : { init = ( { params = \"*.wq\"; scheme = \"normal\"; } ); };",
-            "weights.init.0", "matches no parameter");
+            "weights.init.0",
+            "matches no parameter of this model; these are embed.tok.weight");
     refused("weights : { init = ( { params = \"*\"; } ); };", "weights.init.0",
             "scheme is missing");
     refused("weights : { init = ( { scheme = \"normal\"; } ); };", "weights.init.0",

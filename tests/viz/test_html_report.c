@@ -145,6 +145,40 @@ START_TEST(many_findings_of_a_law_are_folded)
 }
 END_TEST
 
+/* A map of weights under the words of a gradient would explain nothing. */
+START_TEST(weights_are_the_picture_of_findings_in_attention_alone)
+{
+    static const char *const sites[] = {"layers.1.attn.masked", "layers.1@grad",
+                                        "layers.1.norm1.out",
+                                        "layers.1.attn.masked@grad"};
+    static const char *const laws[1] = {"a_law"}, *const verdicts[1] = {"fail"};
+    static const char *const messages[1] = {"what it found"};
+
+    NEED_GNUPLOT;
+    for (size_t i = 0; i < sizeof sites / sizeof *sites; i++) {
+        const char *folder = test_file("report");
+        fake recording;
+        char *page;
+
+        fake_open(&recording);
+        fake_decoder(&recording, 6);
+        fake_weights(&recording, 6, NULL, 0);
+        fake_strings(&recording, "checks/findings/law", laws, 1);
+        fake_strings(&recording, "checks/findings/verdict", verdicts, 1);
+        fake_strings(&recording, "checks/findings/site", &sites[i], 1);
+        fake_strings(&recording, "checks/findings/message", messages, 1);
+        add_numbers(&recording, "findings", "layer", 1, 1);
+        ck_assert_msg(txd_report_html(recording.trace, "some.h5", folder) == TXD_OK,
+                      "%s", txd_message());
+        page = read_page(folder);
+        ck_assert_uint_eq(count_of(page, "<p>what it found</p>"), 1);
+        ck_assert_uint_eq(count_of(page, "a_law: what it found"), i == 0 ? 2 : 0);
+        free(page);
+        fake_close(&recording);
+    }
+}
+END_TEST
+
 START_TEST(hostile_strings_are_text_in_the_page)
 {
     const char *folder = test_file("report");
@@ -292,7 +326,9 @@ START_TEST(base64_is_that_of_rfc_4648)
 END_TEST
 
 TEST_MAIN(the_page_tells_what_was_found_before_it_shows_pictures,
-          many_findings_of_a_law_are_folded, hostile_strings_are_text_in_the_page,
+          many_findings_of_a_law_are_folded,
+          weights_are_the_picture_of_findings_in_attention_alone,
+          hostile_strings_are_text_in_the_page,
           without_gnuplot_the_page_still_holds_the_verdicts,
           a_recording_without_verdicts_is_not_called_healthy,
           norms_of_embeddings_are_a_table,
