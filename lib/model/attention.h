@@ -55,7 +55,8 @@ struct txd_attention {
     size_t blocks;     /* of query rows per head */
     size_t count;      /* of tiles */
     size_t first_tile; /* of the current wave */
-    void *planes;      /* where somebody edits a (b, h, q, k) value; else NULL */
+    struct txd_tile_arrays arrays;
+    void *planes; /* where somebody edits a (b, h, q, k) value; else NULL */
     struct txd_tile *tiles;
 };
 
@@ -73,6 +74,11 @@ txd_status txd_tiles_in_waves(struct txd_attention *job,
 /* Which batch row, head and queries the tile of this number is. */
 void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
                      size_t index);
+/* Which arrays the tiles of an attention use in a half of the pass; and lets a tile use
+ * them. */
+struct txd_tile_arrays txd_tile_arrays(const txd_run *run, int layer,
+                                       txd_attention_kind kind, txd_site_kind half);
+void txd_tile_take_arrays(const struct txd_attention *job, struct txd_tile *tile);
 /* Finds out in which batch rows the cells are spans; before the tiles. */
 void txd_cells_form(const struct txd_attention *job);
 /* Asks the mask which cells are seen, take part, are computed, are hidden. */

@@ -42,6 +42,20 @@ static void *inside(const struct txd_attention *job, const struct txd_tile *tile
     return txd_row_of(job->run, (void *)cells, tile->begin, 1);
 }
 
+/* What took no part has no gradient. */
+static void clear_outside(const struct txd_attention *job, const struct txd_tile *tile,
+                          void *cells)
+{
+    size_t bytes = txd_dtype_bytes(job->run->pass.dtype);
+
+    for (size_t r = 0; r < tile->rows && tile->end - tile->begin < tile->keys; r++) {
+        char *row = txd_row_of(job->run, cells, r, tile->keys);
+
+        memset(row, 0, tile->begin * bytes);
+        memset(row + tile->end * bytes, 0, (tile->keys - tile->end) * bytes);
+    }
+}
+
 static txd_status mix_back(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
@@ -64,7 +78,7 @@ static txd_status mix_back(const struct txd_attention *job, struct txd_tile *til
         .width = width,
     };
 
-    memset(tile->d_weights, 0, tile->rows * tile->keys * bytes);
+    clear_outside(job, tile, tile->d_weights);
     memset(tile->d_v, 0, keys * width * bytes);
     return keys == 0 ? TXD_OK : ops_of(job)->mix_back(&run->ctx, &args);
 }
@@ -158,19 +172,26 @@ static txd_status again(const struct txd_attention *job, struct txd_tile *tile)
     return txd_tile_softmax(job, &softmax);
 }
 
+static void reduce(const struct txd_attention *job, struct txd_tile *tile, int which)
+{
+    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT, which);
+}
+
 static txd_status tile_back(void *self, size_t i, int worker)
 {
     const struct txd_attention *job = self;
     struct txd_tile *tile = &job->tiles[i];
 
     (void)worker;
-    tile->weights = job->run->tiles[i].weights;
     txd_tile_locate(job, tile, job->first_tile + i);
+    txd_tile_take_arrays(job, tile);
     TXD_TRY(again(job, tile));
     TXD_TRY(mix_back(job, tile));
+    reduce(job, tile, 0);
     TXD_TRY(softmax_back(job, tile));
+    reduce(job, tile, 1);
     TXD_TRY(mask_back(job, tile));
-    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT);
+    reduce(job, tile, 2);
     return scores_back(job, tile);
 }
 

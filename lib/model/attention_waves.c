@@ -11,6 +11,12 @@
 
 /* ---- tiles in waves ---- */
 
+static void reduce(const struct txd_attention *job, struct txd_tile *tile, int which)
+{
+    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_VALUE, which);
+}
+
+/* What was made is shown while it is at hand: in place, it is overwritten next. */
 static txd_status stream_tile(void *self, size_t i, int worker)
 {
     const struct txd_attention *job = self;
@@ -18,12 +24,15 @@ static txd_status stream_tile(void *self, size_t i, int worker)
 
     (void)worker;
     txd_tile_locate(job, tile, job->first_tile + i);
+    txd_tile_take_arrays(job, tile);
     TXD_TRY(txd_tile_cells(job, tile));
     TXD_TRY(txd_tile_scores(job, tile));
+    reduce(job, tile, 0);
     TXD_TRY(txd_tile_mask(job, tile));
+    reduce(job, tile, 1);
     TXD_TRY(txd_tile_softmax(job, tile));
     TXD_TRY(txd_tile_rows(job, tile));
-    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_VALUE);
+    reduce(job, tile, 2);
     return txd_tile_mix(job, tile);
 }
 
@@ -112,7 +121,8 @@ static txd_status formed_rest(void *self, size_t i, int worker)
     (void)worker;
     TXD_TRY(formed_tile(job, &job->tiles[i], i));
     TXD_TRY(txd_tile_rows(job, &job->tiles[i]));
-    txd_taps_reduce_tile(job->run, &job->tiles[i], job->layer, TXD_SITE_VALUE);
+    for (int which = 0; which < 3; which++)
+        reduce(job, &job->tiles[i], which);
     return txd_tile_mix(job, &job->tiles[i]);
 }
 
@@ -190,6 +200,7 @@ struct txd_attention txd_attention_begin(txd_run *run, int layer,
     job.planes = run->planes[2 * (size_t)layer + kind];
     job.hidden = job.planes != NULL || compute_hidden(&job, half);
     want_rows(&job, half);
+    job.arrays = txd_tile_arrays(run, layer, kind, half);
     job.blocks = (run->length + run->tile_rows - 1) / run->tile_rows;
     job.count = run->batch * run->model->config->n_heads * job.blocks;
     memset(run->tile_stats, 0, sizeof run->tile_stats);

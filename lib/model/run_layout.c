@@ -85,9 +85,8 @@ static void carve_tile_back(const struct txd_run *run, struct carver *carver,
     size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
     size_t keys = longest(run), cells = run->tile_rows * keys;
 
-    tile->d_scores = carve(carver, cells, bytes);
-    tile->d_masked = carve(carver, cells, bytes);
-    tile->d_weights = carve(carver, cells, bytes);
+    for (size_t i = 0; i < run->arrays.gradients; i++)
+        tile->gradients[i] = carve(carver, cells, bytes);
     tile->d_k = carve(carver, keys * run->model->config->head_dim, bytes);
     tile->d_v = carve(carver, keys * run->model->config->value_dim, bytes);
 }
@@ -99,9 +98,8 @@ static void carve_tile(struct txd_run *run, struct carver *carver,
     size_t rows = run->tile_rows, cells = rows * longest(run);
     struct txd_tile t = {0};
 
-    t.scores = carve(carver, cells, bytes);
-    t.masked = carve(carver, cells, bytes);
-    t.weights = carve(carver, cells, bytes);
+    for (size_t i = 0; i < run->arrays.values; i++)
+        t.values[i] = carve(carver, cells, bytes);
     if (run->options.backward)
         carve_tile_back(run, carver, &t);
     t.seen = carve(carver, rows, sizeof(int32_t));
@@ -211,10 +209,15 @@ static void set_extent(txd_run *run, const txd_extent *extent)
     run->memory_length = run->model->config->cross ? extent->memory : 0;
 }
 
-/* What taps edit has memory of its own. True if that is not what it was. */
-static bool note_edits(txd_run *run)
+/* What taps edit, or look at in tiles, has memory of its own. True if that is not what
+ * it was. */
+static bool note_wishes(txd_run *run)
 {
-    bool changed = false;
+    struct txd_tile_arrays arrays = txd_tile_arrays_needed(run);
+    bool changed = arrays.values != run->arrays.values ||
+                   arrays.gradients != run->arrays.gradients;
+
+    run->arrays = arrays;
 
     for (size_t stop = 0; stop < run->stops; stop++) {
         unsigned wants = run->watch[TXD_SITE_VALUE].wishes[stop].all;
@@ -239,7 +242,7 @@ txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *ex
     struct carver carver = {NULL, 0, TXD_OK};
 
     set_extent(&copy, extent);
-    note_edits(&copy);
+    note_wishes(&copy);
     carve_all(&copy, &carver);
     if (carver.status != TXD_OK)
         return carver.status;
@@ -253,7 +256,7 @@ txd_status txd_run_shape(txd_run *run, const txd_extent *extent)
     void *memory;
     size_t bytes;
 
-    bool changed = note_edits(run);
+    bool changed = note_wishes(run);
 
     if (!changed && has_extent(run, extent))
         return TXD_OK;

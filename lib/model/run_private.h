@@ -51,7 +51,9 @@ struct txd_tile {
     txd_attention_kind kind;
     size_t batch, head, first, rows;
     size_t key_begin, keys, begin, end;
-    void *scores, *masked, *weights;
+    void *values[3],
+        *gradients[3]; /* arrays of rows x keys; NULL where none is needed */
+    void *scores, *masked, *weights; /* which may be the same, one after the other */
     /* In the backward half: their gradients, the tile's parts of those of keys and of
      * values (a row per key of [begin, end)), and what the softmax gave. */
     void *d_scores, *d_masked, *d_weights, *d_k, *d_v;
@@ -75,6 +77,13 @@ struct txd_tile {
 
 /* The bits of a tap that is to be shown something. */
 #define TXD_ASK_READS (TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS)
+
+/* Which of a tile's arrays its scores, masked scores and weights are in; and, counted
+ * from the weights, the gradients. How many arrays that makes. */
+struct txd_tile_arrays {
+    uint8_t value[3], gradient[3];
+    uint8_t values, gradients;
+};
 
 /* The cells of one attention as spans, a row per batch row: [begin, end) of each query.
  */
@@ -151,6 +160,7 @@ struct txd_run {
     void *value[TXD_POINT_COUNT];  /* its value in the current layer */
     bool is_again;                 /* values are made again: nobody is offered them */
     double *max, *lse;             /* (b, h, q) of the current layer */
+    struct txd_tile_arrays arrays; /* as many as some attention needs */
     struct txd_cells cells;        /* of the current attention */
     struct txd_tile *tiles;        /* a wave of them, over their own memory */
     struct txd_tile *formed_tiles; /* the same, aimed at `formed` */
@@ -206,10 +216,12 @@ txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
                           const txd_tensor *value);
 /* Only the edits, over `data` as the whole value of a tiled point. */
 txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
-/* On a worker: reduces what one attention tile has for sites of this kind (VALUE or
- * GRADIENT) into its slots. */
+/* On a worker: reduces one part of an attention tile, or its gradient, into its slots;
+ * `which` as in txd_tile_point. */
 void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
-                          txd_site_kind kind);
+                          txd_site_kind kind, int which);
+/* True if a tap names `point` in its needs at another. */
+bool txd_tap_names(const txd_tap *tap, txd_point at, txd_point point);
 /* On the calling thread, in index order: merges it. */
 txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
                                txd_site_kind kind, bool last);
@@ -251,6 +263,8 @@ struct txd_home *txd_run_home(const txd_run *run, txd_point point, int layer);
 /* True if the way back makes the value again. */
 bool txd_run_makes_again(const txd_run *run, txd_point point, int layer);
 
+/* What of a tile some attention needs in arrays of their own (attention_arrays.c). */
+struct txd_tile_arrays txd_tile_arrays_needed(const txd_run *run);
 /* Memory for a shape and for what taps edit in this step (run_layout.c). */
 txd_status txd_run_shape(txd_run *run, const txd_extent *extent);
 /* Bytes that a shape needs. */

@@ -20,7 +20,7 @@ void txd_pass_set_format(txd_pass *pass, txd_dtype format)
 }
 
 /* What a tap does not name may be gone: memory is kept only for what is named. */
-static bool names(const txd_tap *tap, txd_point at, txd_point point)
+bool txd_tap_names(const txd_tap *tap, txd_point at, txd_point point)
 {
     const txd_point *need = tap->needs == NULL ? NULL : tap->needs(tap->self, at);
 
@@ -32,7 +32,7 @@ static bool names(const txd_tap *tap, txd_point at, txd_point point)
 
 static txd_status check_named(const txd_block *block, txd_point point)
 {
-    if (block->tap == NULL || names(block->tap, block->site->point, point))
+    if (block->tap == NULL || txd_tap_names(block->tap, block->site->point, point))
         return TXD_OK;
     return txd_fail(TXD_ERR_MISSING, "the tap %s does not name %s in its needs at %s",
                     block->tap->name, txd_point_get(point)->name, block->site->name);

@@ -56,6 +56,8 @@ static txd_block tile_block(const struct txd_block_source *source, txd_site_kind
     const txd_extent extent = txd_run_extent(run);
 
     block.value = txd_tile_tensor(run, tile, kind, point);
+    if (!(run->watch[kind].wishes[txd_run_stop(run, point, layer)].all & TXD_ASK_VALUE))
+        block.value.data = NULL; /* it may be overwritten by the time of the merge */
     txd_point_dims(block.dims, run->model->config, point, &extent);
     memcpy(block.start, start, sizeof start);
     if (kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS &&
@@ -94,30 +96,30 @@ static void tile_stats(const txd_run *run, struct txd_tile *tile, int which,
 }
 
 void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
-                          txd_site_kind kind)
+                          txd_site_kind kind, int which)
 {
     struct txd_block_source source = {run, tile, NULL};
+    const struct txd_wish *wish;
+    txd_block block;
 
-    for (int which = 0; which < 3 && run->watch[kind].count > 0; which++) {
-        const struct txd_wish *wish = wish_of(run, tile, kind, which, layer);
-        txd_block block;
+    if (run->watch[kind].count == 0)
+        return;
+    wish = wish_of(run, tile, kind, which, layer);
+    if (wish->all == 0)
+        return;
+    block = tile_block(&source, kind, which, layer);
+    if (wish->all & TXD_ASK_STATS)
+        tile_stats(run, tile, which, data_of(tile, kind, block.site->point));
+    for (size_t t = 0; t < run->tap_count; t++) {
+        const txd_tap *tap = run->taps[t];
+        void *slot = tile_slot(run, tile, which, t);
 
-        if (wish->all == 0)
+        if (!(wish->of_tap[t] & TXD_ASK_READS) || tap->reduce == NULL ||
+            tap->slot_bytes == 0)
             continue;
-        block = tile_block(&source, kind, which, layer);
-        if (wish->all & TXD_ASK_STATS)
-            tile_stats(run, tile, which, block.value.data);
-        for (size_t t = 0; t < run->tap_count; t++) {
-            const txd_tap *tap = run->taps[t];
-            void *slot = tile_slot(run, tile, which, t);
-
-            if (!(wish->of_tap[t] & TXD_ASK_READS) || tap->reduce == NULL ||
-                tap->slot_bytes == 0)
-                continue;
-            block.tap = tap;
-            memset(slot, 0, tap->slot_bytes);
-            tap->reduce(slot, tap->self, &block);
-        }
+        block.tap = tap;
+        memset(slot, 0, tap->slot_bytes);
+        tap->reduce(slot, tap->self, &block);
     }
 }
 

@@ -4,38 +4,12 @@
  * made again: whatever is named is there all the same, nothing is read that was not
  * formed in this pass, and nobody can tell who else is listening.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cross.h"
 #include "model/run_private.h"
+#include "scene.h"
 #include "suite.h"
-
-#define SIZES                                                                          \
-    "vocab = 19; d_model = 24; n_heads = 4; n_layers = 3; d_ff = 40; "                 \
-    "max_seq_len = 512; "
-#define DRAWN                                                                          \
-    "weights : { init = ( { params = \"layers.*\"; scheme = \"normal\"; std = 0.3; } " \
-    "); };"
-
-static const char *const variants[] = {
-    "model : { preset = \"mini\"; " SIZES "};" DRAWN,
-    "model : { preset = \"gpt2\"; " SIZES "norm_placement = \"post\"; };" DRAWN,
-    "model : { preset = \"llama\"; " SIZES
-    "n_kv_heads = 2; residual_scale = 0.5; };" DRAWN,
-    "model : { preset = \"llama\"; " SIZES
-    "norm_placement = \"post\"; final_norm = false; };" DRAWN,
-    "model : { preset = \"mini\"; " SIZES
-    "positions = \"none\"; final_norm = false; };" DRAWN,
-    "model : { preset = \"mini\"; " SIZES "cross = true; };" DRAWN,
-    "model : { preset = \"gpt2\"; " SIZES
-    "cross = true; norm_placement = \"post\"; };" DRAWN,
-    "model : { preset = \"llama\"; " SIZES "cross = true; encoder_layers = 2; };" DRAWN,
-};
-
-#define VARIANTS (sizeof variants / sizeof *variants)
-#define LENGTH 9
 
 /* ---- a tap that names everything, or what it is told ---- */
 
@@ -158,94 +132,16 @@ static void listen(listener *l, observed *o, uint64_t keep)
                        .merge = merge};
 }
 
-/* ---- edits ---- */
-
-static unsigned ask_to_edit(void *self, const txd_site *site)
-{
-    const char *const *globs = self;
-
-    return site->kind == TXD_SITE_VALUE && txd_glob_list(*globs, site->name)
-               ? TXD_ASK_EDIT
-               : 0;
-}
-
-static txd_status edit(void *self, txd_block *block)
-{
-    float *values = block->value.data;
-
-    (void)self;
-    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
-        values[i] = 0.75f * values[i] + 0.01f;
-    return TXD_OK;
-}
-
-static const char *const edits[] = {
-    "",
-    "embed.out,layers.1.resid.pre,layers.*.attn.q,layers.0.mlp.branch",
-    "layers.*.norm*,layers.*.mlp.act,layers.*.attn.branch",
-    "layers.2.*.k,layers.*.resid.post,layers.1.cross.branch,final.norm",
-};
-
-#define EDITS (sizeof edits / sizeof *edits)
-
-/* A model with its inputs and all that a run of it points to. */
-typedef struct scene {
-    observed o;
-    const char *globs; /* of what is edited */
-    txd_tap editing, *taps[3];
-    txd_run_options options;
-} scene;
-
-static void begin(scene *s, size_t variant, size_t edited)
-{
-    const size_t real[2] = {7, 5};
-    observed *o = &s->o;
-
-    *s = (scene){.globs = edits[edited % EDITS]};
-    cross_start(o, variants[variant], "cpu32", LENGTH);
-    for (size_t t = 0; t < 3; t++)
-        o->inputs.valid[LENGTH + t] = 0;
-    txd_inputs_count_positions(&o->inputs);
-    if (o->config.cross && o->config.encoder)
-        OK(observe_source(o, 7, real));
-    else if (o->config.cross)
-        OK(observe_memory(o, 7, real));
-}
-
-static void pass(scene *s, txd_tap *listening)
-{
-    observed *o = &s->o;
-
-    s->editing =
-        (txd_tap){.name = "edits", .self = &s->globs, .ask = ask_to_edit, .edit = edit};
-    s->taps[0] = &s->editing;
-    s->taps[1] = &o->tap;
-    s->taps[2] = listening;
-    s->options = (txd_run_options){.claimed = &o->config,
-                                   .taps = s->taps,
-                                   .tap_count = listening ? 3 : 2,
-                                   .backward = true,
-                                   .threads = 2};
-    if (o->source.batch > 0) {
-        OK(txd_encoder_create(&o->encoder, o->backend, &o->config, o->params,
-                              &s->options));
-        s->options.encoder = txd_encoder_run(o->encoder);
-        OK(txd_encoder_pass(o->encoder, &o->inputs, &o->source, 0));
-    }
-    OK(txd_run_create(&o->run, o->model, &s->options));
-    OK(txd_run_pass(o->run, &o->inputs, 0));
-}
-
 START_TEST(what_a_tap_names_is_there_and_is_what_it_was)
 {
-    for (size_t v = 0; v < VARIANTS; v++)
-        for (size_t e = 0; e < EDITS; e++) {
+    for (size_t v = 0; v < SCENES; v++)
+        for (size_t e = 0; e < SCENE_EDITS; e++) {
             scene s;
             listener l;
 
-            begin(&s, v, e);
+            scene_begin(&s, v, e);
             listen(&l, &s.o, UINT64_MAX);
-            pass(&s, &l.tap);
+            scene_pass(&s, &l.tap);
             ck_assert_uint_gt(l.checked[0], 100);
             ck_assert_uint_gt(l.checked[1], 100);
             observe_finish(&s.o);
@@ -256,21 +152,21 @@ END_TEST
 /* Who names more keeps more in memory; the numbers are the same. */
 START_TEST(who_listens_changes_no_bit)
 {
-    for (size_t v = 0; v < VARIANTS; v++)
-        for (size_t e = 0; e < EDITS; e++) {
+    for (size_t v = 0; v < SCENES; v++)
+        for (size_t e = 0; e < SCENE_EDITS; e++) {
             const uint64_t keep[] = {UINT64_MAX, 0x5555555555555555u,
                                      0xccccccccccccccccu, 0x0123456789abcdefu};
             scene alone;
 
-            begin(&alone, v, e);
-            pass(&alone, NULL);
+            scene_begin(&alone, v, e);
+            scene_pass(&alone, NULL);
             for (size_t k = 0; k < sizeof keep / sizeof *keep; k++) {
                 scene s;
                 listener l;
 
-                begin(&s, v, e);
+                scene_begin(&s, v, e);
                 listen(&l, &s.o, keep[k]);
-                pass(&s, &l.tap);
+                scene_pass(&s, &l.tap);
                 cross_same_bits(&alone.o, &s.o, "*,*@grad");
                 observe_finish(&s.o);
             }
@@ -282,15 +178,15 @@ END_TEST
 /* All bits 1 are NaN: what is read before it is formed shows. */
 START_TEST(a_pass_reads_nothing_that_an_earlier_one_left)
 {
-    for (size_t v = 0; v < VARIANTS; v++) {
+    for (size_t v = 0; v < SCENES; v++) {
         scene first, second;
         observed *o = &second.o;
 
-        begin(&first, v, v);
-        begin(&second, v, v);
-        pass(&first, NULL);
+        scene_begin(&first, v, v);
+        scene_begin(&second, v, v);
+        scene_pass(&first, NULL);
         o->only = "nothing";
-        pass(&second, NULL);
+        scene_pass(&second, NULL);
         o->only = NULL;
         memset(o->run->memory, 0xff, o->run->memory_bytes);
         if (o->encoder) {
