@@ -253,6 +253,8 @@ static txd_status check_layer(txd_arena *arena, const txd_trace *recording,
     TXD_TRY(txd_site_layers(&layers, &count, arena, recording, general));
     if (count == 0)
         return TXD_OK;
+    if (count == 1)
+        return txd_fail(TXD_ERR_CONFIG, "%s: recorded is layer %d", site, layers[0]);
     return txd_fail(TXD_ERR_CONFIG, "%s: recorded are layers %d to %d", site, layers[0],
                     layers[count - 1]);
 }

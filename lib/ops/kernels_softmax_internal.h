@@ -47,11 +47,11 @@ INLINE void exp_block(struct exp_lanes *lanes, float *out, const float *x, float
 
     EACH_PART (p) {
         floats below = load(x + p * PART_FLOATS) - max, e;
+        ints counts = below > low; /* the others' weights round to 0 */
 
-        below = higher_of(low, below);
-        e = exp_scaled(below);
+        e = exp_scaled(higher_of(low, below));
         lanes->sum[p] += e;
-        lanes->moment[p] += e * below;
+        lanes->moment[p] += e * (floats)(counts & bits_of(below));
         if (out != NULL)
             store(out + p * PART_FLOATS, e);
     }
