@@ -12,7 +12,7 @@
 #include "ops/ops.h"
 
 #define TXD_REPLAY_NONE SIZE_MAX
-#define TXD_REPLAY_ROWS 256 /* query rows of a tile */
+#define TXD_REPLAY_ROWS 256 /* of a row tile of the logits */
 
 /* One line of the attribute `record`: what a probe was told to record. */
 typedef struct txd_replay_use {

@@ -207,7 +207,7 @@ static txd_status prepare(const txd_feed *feed, attention *job)
 txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
 {
     size_t batch = feed->inputs.batch, length = feed->inputs.length;
-    size_t heads = feed->replay->config.n_heads;
+    size_t heads = feed->replay->config.n_heads, rows;
     attention job = {.kind = txd_point_attention(site->point),
                      .layer = site->layer,
                      .is_gradient = txd_site_is_gradient(site->kind),
@@ -215,12 +215,14 @@ txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
 
     if (job.kind == TXD_ATTENTION_CROSS)
         job.keys = feed->inputs.memory_length;
+    rows = txd_attention_tile_rows(
+        length > feed->inputs.memory_length ? length : feed->inputs.memory_length);
     TXD_TRY(prepare(feed, &job));
     if (!(job.wants[0] | job.wants[1] | job.wants[2]))
         return TXD_OK;
     for (size_t b = 0; b < batch; b++)
         for (size_t h = 0; h < heads; h++)
-            for (size_t first = 0; first < length; first += TXD_REPLAY_ROWS) {
+            for (size_t first = 0; first < length; first += rows) {
                 txd_replay_tile tile = {.kind = job.kind,
                                         .batch = b,
                                         .head = h,
@@ -229,7 +231,7 @@ txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
                 size_t left = length - first;
                 bool last;
 
-                tile.rows = left < TXD_REPLAY_ROWS ? left : TXD_REPLAY_ROWS;
+                tile.rows = left < rows ? left : rows;
                 last = b + 1 == batch && h + 1 == heads && first + tile.rows == length;
                 TXD_TRY(offer_tile(feed, &job, &tile, last));
             }

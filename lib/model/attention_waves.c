@@ -45,6 +45,21 @@ static txd_status merge_wave(struct txd_attention *job, size_t wave)
     return TXD_OK;
 }
 
+/* Under a causal mask the later tiles of a head have more to do; the threads end at
+ * about the same time if these are begun first. */
+struct backwards {
+    struct txd_attention *job;
+    size_t wave;
+    txd_status (*body)(void *self, size_t i, int worker);
+};
+
+static txd_status from_the_last(void *self, size_t i, int worker)
+{
+    const struct backwards *b = self;
+
+    return b->body(b->job, b->wave - 1 - i, worker);
+}
+
 txd_status txd_tiles_in_waves(struct txd_attention *job,
                               txd_status (*body)(void *self, size_t i, int worker),
                               txd_status (*merge)(struct txd_attention *job,
@@ -57,9 +72,11 @@ txd_status txd_tiles_in_waves(struct txd_attention *job,
 
     for (size_t first = 0; first < job->count; first += run->wave) {
         size_t wave = job->count - first < run->wave ? job->count - first : run->wave;
+        struct backwards largest_first = {job, wave, body};
 
         job->first_tile = first;
-        TXD_TRY(txd_parallel(&run->ctx, wave, operations, body, job));
+        TXD_TRY(
+            txd_parallel(&run->ctx, wave, operations, from_the_last, &largest_first));
         if (merge != NULL)
             TXD_TRY(merge(job, wave));
     }

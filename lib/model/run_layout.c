@@ -8,10 +8,6 @@
 
 #include "model/run_private.h"
 
-/* Rows of an attention tile; 64 above 4096 keys keeps a tile near 1 MiB. */
-#define TILE_ROWS 256
-#define TILE_ROWS_LONG 64
-#define LONG_LENGTH 4096
 /* Elements of a row tile of the logits; rows of a chunk of statistics. */
 #define LOGIT_ELEMENTS 4194304
 #define CHUNK_ROWS 256
@@ -177,7 +173,7 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     size_t vocab = run->model->config->vocab, rows = LOGIT_ELEMENTS / vocab;
     size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
 
-    run->tile_rows = longest(run) > LONG_LENGTH ? TILE_ROWS_LONG : TILE_ROWS;
+    run->tile_rows = txd_attention_tile_rows(longest(run));
     if (run->tile_rows > run->length)
         run->tile_rows = run->length;
     rows = rows < 1 ? 1 : rows;

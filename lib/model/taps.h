@@ -60,6 +60,10 @@ typedef struct txd_site {
     const char *name; /* "layers.3.attn.weights", "layers.0.attn.q.weight@grad" */
 } txd_site;
 
+/* Query rows of the tiles in which attention is offered, the last one of a head apart;
+ * `longest` is the longer of the tokens and the rows of the memory. */
+size_t txd_attention_tile_rows(size_t longest);
+
 /* What holds for a whole pass and outlives every block of it. */
 typedef struct txd_pass {
     const txd_config *claimed;

@@ -7,6 +7,18 @@
 
 #include "model/run_private.h"
 
+/* More rows waste what is hidden at the end of them, and the cache; fewer cost a BLAS
+ * more in packing the keys (measured up to 16384 keys). For many keys memory decides.
+ */
+#define TILE_ROWS 128
+#define TILE_ROWS_LONG 64
+#define LONG_LENGTH 4096
+
+size_t txd_attention_tile_rows(size_t longest)
+{
+    return longest > LONG_LENGTH ? TILE_ROWS_LONG : TILE_ROWS;
+}
+
 txd_point txd_tile_point(const struct txd_tile *tile, txd_site_kind kind, int which)
 {
     static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,

@@ -17,7 +17,7 @@
     "vocab = 50; d_model = 12; n_heads = 2; n_layers = 2; d_ff = 16; "                 \
     "max_seq_len = 1024; "
 
-/* Several tiles of 256 rows per head, several heads per KV head. */
+/* Several tiles of 128 rows per head, several heads per KV head. */
 #define LENGTH 300
 
 static const char *const models[] = {

@@ -186,7 +186,7 @@ static void check_plainly(observed *o)
 
 START_TEST(it_is_what_plain_loops_make_of_the_parameters)
 {
-    /* of the queries and of the memory: a tile has 256 rows */
+    /* of the queries and of the memory: a tile has 128 rows */
     static const size_t lengths[][2] = {{5, 1}, {5, 3}, {5, 40}, {1, 300}, {260, 9}};
 
     for (size_t v = 0; v < CROSS_VARIANTS; v++)
