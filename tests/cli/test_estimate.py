@@ -60,6 +60,13 @@ write("gradient_norms.cfg", """model : { preset = "llama"; vocab = 500; d_model 
 input : { random : { batch = 1; length = 1000; }; };
 record : ( { probe = "grad_norm"; } );
 """)
+write("selected.cfg", """model : { preset = "gpt2"; vocab = 100; d_model = 64;
+  n_heads = 8; n_layers = 6; max_seq_len = 256; };
+input : { random : { batch = 2; length = 256; }; steps = 6; };
+record : ( { probe = "rows"; layers = "1"; steps = "2"; },
+  { probe = "pooled"; layers = "0"; steps = "1:3"; },
+  { probe = "full"; points = "*.attn.weights"; heads = "1,2"; steps = "0"; } );
+""")
 if STORIES:
     write("stories.cfg", f"""model : {{ from = "{STORIES}"; }};
 input : {{ file = "{STORIES}/golden/prompt_ids.npy"; }};
@@ -91,7 +98,7 @@ def within(name, estimate, truth):
 
 cases = [MINI, "llama.cfg", "full.cfg", "steps.cfg", "everything.cfg", "odd.cfg",
          "cross.cfg", "back.cfg", "memory.cfg", "gradients.cfg",
-         "gradient_norms.cfg"]
+         "gradient_norms.cfg", "selected.cfg"]
 if STORIES:
     cases.append("stories.cfg")
 else:

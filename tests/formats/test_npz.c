@@ -135,7 +135,12 @@ START_TEST(a_size_that_the_packed_bytes_cannot_hold_is_refused)
     refused(TXD_ERR_FORMAT, "claims 1500000000 bytes");
     load(npz_file("a.npz", pair, 2, true));
     patch("PK\1\2", 24, 120);
-    refused(TXD_ERR_FORMAT, "memory.npy: expected 120 bytes");
+    refused(TXD_ERR_FORMAT, "memory.npy: expected 120 bytes by the directory of the "
+                            "archive, found fewer");
+    load(npz_file("a.npz", pair, 2, true));
+    patch("PK\1\2", 24, 60);
+    refused(TXD_ERR_FORMAT, "memory.npy: expected 60 bytes by the directory of the "
+                            "archive, found more");
 }
 END_TEST
 

@@ -215,7 +215,7 @@ START_TEST(double_and_float_agree_on_it)
         OK(observe_memory(&fast, 300, real));
         OK(observe_pass(&exact));
         OK(observe_pass(&fast));
-        ck_assert_uint_eq(exact.sites, fast.sites);
+        ck_assert(exact.sites == fast.sites && exact.sites > 20);
         for (size_t i = 0; i < exact.sites; i++) {
             struct observed_site *a = &exact.site[i];
             struct observed_site *b = observe_site(&fast, a->name);
@@ -224,7 +224,7 @@ START_TEST(double_and_float_agree_on_it)
                 ck_assert_msg((isnan(a->values[e]) && isnan(b->values[e])) ||
                                   a->values[e] == b->values[e] ||
                                   txd_close(b->values[e], a->values[e],
-                                            1e-3 + 1e-3 * fabs(a->values[e])),
+                                            2e-5 + 2e-5 * fabs(a->values[e])),
                               "%s[%zu]: %g, in double %g", a->name, e, b->values[e],
                               a->values[e]);
         }

@@ -171,21 +171,27 @@ END_TEST
 
 START_TEST(squares_that_no_double_holds_are_summed)
 {
-    static const double sizes[][2] = {{1e300, 1e-300}, {1e-300, 1e-170}, {1e200, 1}};
+    /* The last two are squares of one size that are summed apart. */
+    static const double sizes[][2] = {{1e300, 1e-300},
+                                      {1e-300, 1e-170},
+                                      {1e160, 1},
+                                      {0x1p-479, 0x1.8p-481},
+                                      {0x1p481, 0x1.8p479}};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
     double expected[FIELDS], *values;
     fake_pass fake;
     txd_trace *trace;
 
     fake_make(&fake, SMALL, 1, 4);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < SIZES; i++)
         for (size_t e = 0; e < txd_tensor_count(&txd_params_at(fake.params, i)->value);
              e++)
-            fake.param_gradients[i][e] = sizes[i][e % 2] * (1 + (double)e);
+            fake.param_gradients[i][e] = sizes[i][e % 2] * (1 + (double)e / 1000);
     trace = fake_one_step(&fake, test_file("g.h5"),
                           "record = ({probe = \"grad_norm\"; points = \"*.weight@grad,"
                           "*.bias@grad\";});");
     values = fake_read(trace, "series/grad_norm", NULL);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < SIZES; i++) {
         const txd_param *param = txd_params_at(fake.params, i);
 
         expect_row(expected, fake.param_gradients[i], txd_tensor_count(&param->value),
