@@ -28,9 +28,10 @@ typedef struct listener {
 static uint64_t hash(const txd_tensor *t)
 {
     const uint8_t *byte = t->data;
+    size_t bytes = txd_tensor_count(t) * txd_dtype_bytes(t->dtype);
     uint64_t h = 14695981039346656037u;
 
-    for (size_t i = 0; i < txd_tensor_count(t) * txd_dtype_bytes(t->dtype); i++)
+    for (size_t i = 0; i < bytes; i++)
         h = (h ^ byte[i]) * 1099511628211u;
     return h;
 }
