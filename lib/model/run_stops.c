@@ -57,7 +57,7 @@ int txd_stops_seen_from(const txd_run *run, size_t stop, txd_point point)
     if (!txd_point_per_layer(point))
         layer = -1;
     else if (layer < 0)
-        layer = (int)last_layer(run);
+        layer = run->order[stop].point < TXD_POINT_RESID_PRE ? 0 : (int)last_layer(run);
     return txd_run_stop(run, point, layer);
 }
 

@@ -22,7 +22,7 @@ size_t txd_stops_last_of_work(const txd_run *run, size_t stop);
 size_t txd_stops_end_of_layer(const txd_run *run, size_t layer);
 
 /* The stop of a point as it is seen from another; -1 if there is none. Behind the
- * layers only the last one is at hand. */
+ * layers only the last one is at hand; before them, on the way back, the first. */
 int txd_stops_seen_from(const txd_run *run, size_t stop, txd_point point);
 
 /* The stops whose values the operation at a stop reads; returns how many. */

@@ -106,8 +106,9 @@ struct txd_block {
 };
 
 /* The whole value (or, for a tiled point, the same tile) at an earlier point of this
- * block's layer. ERR_MISSING if the tap does not name it in its needs, if it does not
- * exist, or is not recorded. */
+ * block's layer; behind the layers, of the last; at gradients before them, of the
+ * first. ERR_MISSING if the tap does not name it in its needs, if it does not exist, or
+ * is not recorded. */
 txd_status txd_block_earlier(txd_tensor *out, const txd_block *block, txd_point point);
 
 /* At a gradient site: the gradient of a later point of the same layer (or tile), which

@@ -130,8 +130,7 @@ static txd_status merge_all(void *self, const txd_block *block, const void *slot
     txd_block other = *block;
 
     TXD_TRY(merge(self, block, slot));
-    if (log->later == TXD_POINT_COUNT || site->kind != TXD_SITE_GRADIENT ||
-        (site->point != TXD_POINT_ATTN_SCORES && site->point != TXD_POINT_MLP_UP))
+    if (log->later == TXD_POINT_COUNT || site->kind != TXD_SITE_GRADIENT)
         return TXD_OK;
     other.stats = NULL;
     ok(txd_block_earlier(&other.value, block, log->later));

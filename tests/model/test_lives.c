@@ -43,6 +43,16 @@ static bool is_whole(txd_point point)
     return place != TXD_PLACE_TILE && place != TXD_PLACE_ROWS;
 }
 
+/* Before the layers, on the way back, the first is at hand; behind them the last. */
+static int layer_seen_from(const listener *l, const txd_site *site)
+{
+    bool is_before = site->point < TXD_POINT_RESID_PRE;
+
+    if (site->layer >= 0 || (is_before && site->kind != TXD_SITE_GRADIENT))
+        return site->layer;
+    return is_before ? 0 : (int)l->config->n_layers - 1;
+}
+
 static memo *memo_of(const listener *l, txd_point point, int layer)
 {
     size_t row = txd_point_per_layer(point) ? (size_t)layer + 1 : 0;
@@ -62,18 +72,25 @@ static const txd_point *needs(void *self, txd_point point)
     return ((listener *)self)->named;
 }
 
-/* Every value of this layer, and of none, that was offered before is what it was. */
+/* Every value of the layer that is at hand, and of none, that was offered before is
+ * what it was. */
 static void look_at_values(listener *l, const txd_block *block)
 {
     for (const txd_point *p = l->named; *p != TXD_POINT_COUNT; p++) {
-        const memo *known = memo_of(l, *p, block->site->layer);
+        const memo *known = memo_of(l, *p, layer_seen_from(l, block->site));
         txd_tensor value;
 
-        if (known->value == 0 || (block->site->layer < 0 && txd_point_per_layer(*p)))
+        if (known->value == 0)
             continue;
-        ck_assert_msg(txd_block_earlier(&value, block, *p) == TXD_OK && value.data,
-                      "%s at %s: %s", txd_point_get(*p)->name, block->site->name,
-                      txd_message());
+        if (txd_block_earlier(&value, block, *p) != TXD_OK) {
+            /* what is made again as the way back enters the layer is not yet, or no
+             * longer, at hand outside of it */
+            ck_assert_msg(block->site->layer < 0 && txd_point_per_layer(*p),
+                          "%s at %s: %s", txd_point_get(*p)->name, block->site->name,
+                          txd_message());
+            continue;
+        }
+        ck_assert_ptr_nonnull(value.data);
         ck_assert_msg(hash(&value) == known->value, "%s is another at %s",
                       txd_point_get(*p)->name, block->site->name);
         l->checked[0]++;
@@ -83,10 +100,10 @@ static void look_at_values(listener *l, const txd_block *block)
 static void look_at_gradients(listener *l, const txd_block *block)
 {
     for (const txd_point *p = l->named; *p != TXD_POINT_COUNT; p++) {
-        const memo *known = memo_of(l, *p, block->site->layer);
+        const memo *known = memo_of(l, *p, layer_seen_from(l, block->site));
         txd_tensor gradient;
 
-        if (known->gradient == 0 || (block->site->layer < 0 && txd_point_per_layer(*p)))
+        if (known->gradient == 0)
             continue;
         OK(txd_block_gradient(&gradient, block, *p));
         ck_assert_msg(hash(&gradient) == known->gradient, "%s@grad is another at %s",
