@@ -8,9 +8,6 @@
 
 #include "model/run_private.h"
 
-/* Tiles in flight per thread: enough that threads seldom wait for the merge. */
-#define WAVE_PER_THREAD 2
-
 /* Memory of `count` sites of a kind. */
 static txd_status make_watch(txd_run *run, txd_site_kind kind, size_t count)
 {
@@ -119,12 +116,14 @@ static txd_status make_ops(txd_run *run)
 
 static txd_status make_slots(txd_run *run)
 {
+    size_t most = txd_run_wave(run, 0);
+
     run->slot_offset =
         txd_arena_alloc(run->arena, run->tap_count + 1, sizeof *run->slot_offset);
     run->parameter_asks =
         txd_arena_alloc(run->arena, run->tap_count, sizeof *run->parameter_asks);
-    run->tiles = txd_arena_alloc(run->arena, run->wave, sizeof *run->tiles);
-    run->formed_tiles = txd_arena_alloc(run->arena, run->wave, sizeof *run->tiles);
+    run->tiles = txd_arena_alloc(run->arena, most, sizeof *run->tiles);
+    run->formed_tiles = txd_arena_alloc(run->arena, most, sizeof *run->tiles);
     if (run->slot_offset == NULL || run->parameter_asks == NULL || run->tiles == NULL ||
         run->formed_tiles == NULL)
         return TXD_ERR_MEMORY;
@@ -174,7 +173,6 @@ static txd_status fill_run(txd_run *run)
     const txd_backend *backend = run->model->backend;
 
     run->ctx.threads = txd_threads_of(run->options.threads);
-    run->wave = (size_t)run->ctx.threads * WAVE_PER_THREAD;
     run->pass.claimed = run->options.claimed;
     txd_pass_set_format(&run->pass, backend->format);
     run->loss = NAN;

@@ -8,9 +8,13 @@
 
 #include "model/run_private.h"
 
-/* Elements of a row tile of the logits; rows of a chunk of statistics. */
+/* Elements and rows of a row tile of the logits, at most; rows of a chunk of
+ * statistics.
+ */
 #define LOGIT_ELEMENTS 4194304
+#define LOGIT_ROWS 512
 #define CHUNK_ROWS 256
+#define MANY_KEYS 8192
 
 struct carver {
     char *base; /* NULL while only counting */
@@ -33,6 +37,15 @@ static void *carve(struct carver *carver, size_t count, size_t size)
         return NULL;
     carver->bytes = end;
     return here;
+}
+
+/* Tiles in flight: enough that threads seldom wait for the merge. Those of many keys
+ * take long and much memory. */
+size_t txd_run_wave(const txd_run *run, size_t longest)
+{
+    size_t threads = (size_t)run->ctx.threads;
+
+    return longest > MANY_KEYS ? threads : 2 * threads;
 }
 
 static void carve_inputs(struct txd_run *run, struct carver *carver)
@@ -176,7 +189,8 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     run->tile_rows = txd_attention_tile_rows(longest(run));
     if (run->tile_rows > run->length)
         run->tile_rows = run->length;
-    rows = rows < 1 ? 1 : rows;
+    run->wave = txd_run_wave(run, longest(run));
+    rows = rows < 1 ? 1 : (rows < LOGIT_ROWS ? rows : LOGIT_ROWS);
     run->logit_rows = rows < run->length ? rows : run->length;
     run->chunk_rows = CHUNK_ROWS;
     carve_inputs(run, carver);

@@ -267,6 +267,8 @@ bool txd_run_makes_again(const txd_run *run, txd_point point, int layer);
 struct txd_tile_arrays txd_tile_arrays_needed(const txd_run *run);
 /* Memory for a shape and for what taps edit in this step (run_layout.c). */
 txd_status txd_run_shape(txd_run *run, const txd_extent *extent);
+/* How many tiles are worked on at once, for the longer of the two sequences. */
+size_t txd_run_wave(const txd_run *run, size_t longest);
 /* Bytes that a shape needs. */
 txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent);
 /* Memory for the (b, h, q, k) values of this step that somebody edits; ERR_LIMIT beyond
