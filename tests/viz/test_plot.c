@@ -222,7 +222,7 @@ START_TEST(charts_and_layers_are_among_what_could_be_drawn)
     check_refused(&recording, ask("layers.1@grad", -1, -1), TXD_ERR_CONFIG,
                   "its norm is in the chart 'layers.*@grad'");
     check_refused(&recording, ask("layers.1.attn.out", -1, -1), TXD_ERR_CONFIG,
-                  "layers.1.attn.out: recorded are layers 0 to 0");
+                  "layers.1.attn.out: recorded is layer 0");
     fake_close(&recording);
 }
 END_TEST
