@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statistics of values by kernels: pieces that stay in the first cache while they are
- * read twice, merged in order. What the pieces are depends on what is counted alone,
- * not on what lies between. A piece with a NaN or an infinity is the reference's.
+ * Statistics of values by kernels: pieces of some thousand elements, of whose sums of
+ * squares little cancels, merged in order. What the pieces are depends on what is
+ * counted alone, not on what lies between. A piece with a NaN or an infinity is the
+ * reference's.
  */
 #include <string.h>
 

@@ -99,9 +99,8 @@ typedef struct txd_kernels {
 
     /* The largest element; NaN if there is one, -infinity of none. */
     float (*largest)(const float *x, size_t count);
-    /* out = 2^TXD_EXP_SHIFT exp(x - largest), which is never subnormal; NULL: nowhere.
-     * `largest` must be that, x - largest is taken to be at least -104, where exp is 0.
-     */
+    /* out = 2^TXD_EXP_SHIFT exp(x - largest), which is never subnormal, and 0 where
+     * x - largest <= -104; NULL: nowhere. `largest` must be that. */
     struct txd_exp_sums (*exp_sums)(float *out, const float *x, size_t count,
                                     float largest);
     /* out = x * factor * then. */
@@ -112,8 +111,10 @@ typedef struct txd_kernels {
     void (*weigh)(float *out, const float *weights, const float *x, size_t count,
                   float mean);
 
-    /* False if an element is NaN or infinite: then the sums are of no use. moments goes
-     * twice over the row: give it some thousand elements at a time. */
+    /* False if an element is NaN or infinite: then the sums are of no use. deviation2
+     * is off by some count * 2^-53 of itself, and by as much more as the first element
+     * is deviations from the mean, squared: give it some thousand elements at a time.
+     */
     bool (*moments)(struct txd_moments *out, const float *x, size_t count);
     bool (*weights)(struct txd_weight_sums *out, const float *x, size_t count,
                     double first);

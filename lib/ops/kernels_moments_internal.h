@@ -1,105 +1,78 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums over rows in double: of values, and of weights with their places. Elements that
- * fill no block are added to the lanes one by one.
+ * Sums over rows in double: of values, and of weights with their places. No sum of
+ * finite floats leaves the range of doubles: one that is not finite has met a NaN or an
+ * infinity.
  */
 #ifndef TXD_OPS_KERNELS_MOMENTS_INTERNAL_H
 #define TXD_OPS_KERNELS_MOMENTS_INTERNAL_H
 
 #include "ops/kernels.h"
-#include "ops/kernels_scan_internal.h"
+#include "ops/vector_internal.h"
 
-/* One block into sums of 8 lanes, the lower half of it first. */
-INLINE void sum_block(doubles sum[PARTS], const float *x)
+INLINE bool is_finite(double sum)
 {
-    for (int half = 0; half < LANES; half += DOUBLE_LANES)
-        EACH_PART (p)
-            sum[p] += load_wide(x + half + p * PART_DOUBLES);
+    return sum - sum == 0;
 }
 
-INLINE void square_block(doubles sum[PARTS], const float *x, doubles mean)
+/* Sums of x - shift and of its square in 8 lanes, the least and the largest. */
+struct moment_lanes {
+    doubles sum[PARTS], squares[PARTS];
+    floats low[PARTS], high[PARTS];
+};
+
+INLINE void moment_block(struct moment_lanes *lanes, const float *x, doubles shift)
 {
     for (int half = 0; half < LANES; half += DOUBLE_LANES)
         EACH_PART (p) {
-            doubles away = load_wide(x + half + p * PART_DOUBLES) - mean;
+            doubles away = load_wide(x + half + p * PART_DOUBLES) - shift;
 
-            sum[p] += away * away;
+            lanes->sum[p] += away;
+            lanes->squares[p] += away * away;
         }
-}
-
-/* The least and the largest, and bits where one is no number. */
-struct range_lanes {
-    floats low[PARTS], high[PARTS];
-    ints nonfinite[PARTS];
-};
-
-INLINE void range_block(struct range_lanes *lanes, const float *x)
-{
     EACH_PART (p) {
         floats value = load(x + p * PART_FLOATS);
 
         lanes->low[p] = lower_of(value, lanes->low[p]);
         lanes->high[p] = higher_of(value, lanes->high[p]);
-        lanes->nonfinite[p] |= nonfinite_lanes(value);
     }
 }
 
-/* The sums of the lanes and of what fills no block. */
-INLINE double sum_with_tail(const doubles sum[PARTS], const float *tail, size_t count)
-{
-    double lane[DOUBLE_LANES];
-
-    memcpy(lane, sum, sizeof lane);
-    for (size_t i = 0; i < count; i++)
-        lane[i % DOUBLE_LANES] += (double)tail[i];
-    return sum_of_double_lanes(lane);
-}
-
-INLINE double squares_with_tail(const doubles sum[PARTS], const float *tail,
-                                size_t count, double mean)
-{
-    double lane[DOUBLE_LANES];
-
-    memcpy(lane, sum, sizeof lane);
-    for (size_t i = 0; i < count; i++)
-        lane[i % DOUBLE_LANES] += ((double)tail[i] - mean) * ((double)tail[i] - mean);
-    return sum_of_double_lanes(lane);
-}
-
+/* Once over the row: no element is further from the mean than sqrt(count) deviations,
+ * so that with one of them as the shift little cancels. */
 static inline bool moments_row(struct txd_moments *out, const float *x, size_t count)
 {
-    const size_t whole = count / LANES * LANES;
-    struct range_lanes range = {.nonfinite = {{0}}};
-    doubles sum[PARTS] = {{0}}, squares[PARTS] = {{0}};
+    const float shift = count > 0 ? x[0] : 0;
+    const double number = (double)count;
+    struct moment_lanes lanes;
     float tail[LANES];
+    double sum;
 
+    EACH_PART (p) {
+        lanes.sum[p] = lanes.squares[p] = spread_double(0);
+        lanes.low[p] = lanes.high[p] = spread(shift);
+    }
     *out = (struct txd_moments){0, 0, 0, 0};
     if (count == 0)
         return true;
-    EACH_PART (p)
-        range.low[p] = range.high[p] = spread(x[0]);
-    for (size_t i = 0; i < whole; i += LANES) {
-        sum_block(sum, x + i);
-        range_block(&range, x + i);
-    }
-    load_tail(tail, x + whole, count - whole, x[0]);
-    range_block(&range, tail);
-    if (any_of(range.nonfinite))
-        return false;
-    out->low = least_of(range.low);
-    out->high = largest_of(range.high);
-    out->mean = sum_with_tail(sum, x + whole, count - whole) / (double)count;
-    for (size_t i = 0; i < whole; i += LANES)
-        square_block(squares, x + i, spread_double(out->mean));
-    out->deviation2 = squares_with_tail(squares, x + whole, count - whole, out->mean);
-    return true;
+    for (; count >= LANES; count -= LANES, x += LANES)
+        moment_block(&lanes, x, spread_double((double)shift));
+    load_tail(tail, x, count, shift);
+    moment_block(&lanes, tail, spread_double((double)shift));
+    sum = sum_of_doubles(lanes.sum);
+    out->mean = (double)shift + sum / number;
+    out->deviation2 = sum_of_doubles(lanes.squares) - sum * (sum / number);
+    out->deviation2 = out->deviation2 < 0 ? 0 : out->deviation2;
+    out->low = least_of(lanes.low);
+    out->high = largest_of(lanes.high);
+    return is_finite(sum);
 }
 
 /* Weights with their places: sums, and in each lane the largest and where it was. */
 struct weight_lanes {
     doubles sum[PARTS], distance[PARTS], away[PARTS];
     floats peak[PARTS];
-    ints at[PARTS], now[PARTS], nonfinite[PARTS];
+    ints at[PARTS], now[PARTS];
 };
 
 INLINE void weight_lanes_begin(struct weight_lanes *lanes, double first)
@@ -114,7 +87,6 @@ INLINE void weight_lanes_begin(struct weight_lanes *lanes, double first)
         lanes->peak[p] = spread(-__builtin_inff());
         lanes->at[p] = spread_int(-1);
         lanes->now[p] = load_ints(now + p * PART_FLOATS);
-        lanes->nonfinite[p] = spread_int(0);
     }
 }
 
@@ -136,7 +108,6 @@ INLINE void weight_block(struct weight_lanes *lanes, const float *x, const float
         lanes->peak[p] = higher_of(w, lanes->peak[p]);
         lanes->at[p] = choose_int(higher, lanes->now[p], lanes->at[p]);
         lanes->now[p] += LANES;
-        lanes->nonfinite[p] |= nonfinite_lanes(load(x + p * PART_FLOATS));
     }
 }
 
@@ -173,7 +144,7 @@ static inline bool weights_row(struct txd_weight_sums *out, const float *x,
     out->sum = sum_of_doubles(lanes.sum);
     out->distance = sum_of_doubles(lanes.distance);
     peak_of(out, &lanes);
-    return !any_of(lanes.nonfinite);
+    return is_finite(out->sum);
 }
 
 #endif

@@ -40,20 +40,31 @@ struct exp_lanes {
     floats sum[PARTS], moment[PARTS];
 };
 
-/* `out` NULL: nowhere. */
-INLINE void exp_block(struct exp_lanes *lanes, float *out, const float *x, floats max)
+/* Two blocks, two vectors at a time; `out` NULL: nowhere. */
+#define EXP_FLOATS (2 * LANES)
+
+INLINE void exp_blocks(struct exp_lanes *lanes, float *out, const float *x, floats max)
 {
     const floats low = spread(EXP_LOWEST);
 
-    EACH_PART (p) {
-        floats below = load(x + p * PART_FLOATS) - max, e;
-        ints counts = below > low; /* the others' weights round to 0 */
+    EACH_OF (pair, PARTS) {
+        floats below[EXP_PAIR], e[EXP_PAIR];
 
-        e = exp_scaled(higher_of(low, below));
-        lanes->sum[p] += e;
-        lanes->moment[p] += e * (floats)(counts & bits_of(below));
-        if (out != NULL)
-            store(out + p * PART_FLOATS, e);
+        EACH_OF (v, EXP_PAIR) {
+            below[v] = load(x + (pair * EXP_PAIR + v) * PART_FLOATS) - max;
+            below[v] = higher_of(low, below[v]);
+        }
+        exp_scaled(e, below);
+        EACH_OF (v, EXP_PAIR) /* what is no more than `low` rounds to 0; a NaN stays */
+            e[v] = (floats)(bits_of(e[v]) & ~(below[v] <= low));
+        EACH_OF (v, EXP_PAIR) {
+            int vector = pair * EXP_PAIR + v;
+
+            lanes->sum[vector % PARTS] += e[v];
+            lanes->moment[vector % PARTS] += e[v] * below[v];
+            if (out != NULL)
+                store(out + vector * PART_FLOATS, e[v]);
+        }
     }
 }
 
@@ -62,14 +73,16 @@ INLINE struct txd_exp_sums exp_sums(float *out, const float *x, size_t count,
 {
     struct exp_lanes lanes = {{{0}}, {{0}}};
     const floats max = spread(largest);
-    float tail[LANES];
+    float tail[EXP_FLOATS];
     size_t i = 0;
 
-    for (; i + LANES <= count; i += LANES)
-        exp_block(&lanes, out == NULL ? NULL : out + i, x + i, max);
+    for (; i + EXP_FLOATS <= count; i += EXP_FLOATS)
+        exp_blocks(&lanes, out == NULL ? NULL : out + i, x + i, max);
     if (i < count) {
-        load_tail(tail, x + i, count - i, -__builtin_inff());
-        exp_block(&lanes, tail, tail, max);
+        for (size_t j = 0; j < EXP_FLOATS; j++)
+            tail[j] = -__builtin_inff();
+        memcpy(tail, x + i, (count - i) * sizeof *x);
+        exp_blocks(&lanes, tail, tail, max);
         if (out != NULL)
             memcpy(out + i, tail, (count - i) * sizeof *out);
     }

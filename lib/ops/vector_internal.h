@@ -90,17 +90,25 @@ INLINE ints load_ints(const int32_t *at)
     return x;
 }
 
-/* PART_DOUBLES floats, made doubles. */
+/* PART_DOUBLES floats, made doubles. On x86 an instruction, which GCC does not find. */
 INLINE doubles load_wide(const float *at)
 {
+#if TXD_VECTOR_BYTES == 64
+    return (doubles)_mm512_cvtps_pd(_mm256_loadu_ps(at));
+#elif TXD_VECTOR_BYTES == 32
+    return (doubles)_mm256_cvtps_pd(_mm_loadu_ps(at));
+#elif defined(__SSE2__)
+    return (doubles)_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const void *)at)));
+#else
     typedef float half __attribute__((vector_size(TXD_VECTOR_BYTES / 2)));
     half x;
 
     memcpy(&x, at, sizeof x);
     return __builtin_convertvector(x, doubles);
+#endif
 }
 
-/* PART_FLOATS bytes, made integers. The instruction for it is not what GCC finds. */
+/* PART_FLOATS bytes, made integers; likewise. */
 INLINE ints load_bytes(const uint8_t *at)
 {
 #if TXD_VECTOR_BYTES == 64
@@ -185,20 +193,15 @@ INLINE float sum_of(const floats block[PARTS])
     return lane[0];
 }
 
-INLINE double sum_of_double_lanes(double lane[DOUBLE_LANES])
-{
-    for (size_t width = DOUBLE_LANES / 2; width > 0; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            lane[i] += lane[i + width];
-    return lane[0];
-}
-
 INLINE double sum_of_doubles(const doubles block[PARTS])
 {
     double lane[DOUBLE_LANES];
 
     memcpy(lane, block, sizeof lane);
-    return sum_of_double_lanes(lane);
+    for (size_t width = DOUBLE_LANES / 2; width > 0; width /= 2)
+        for (size_t i = 0; i < width; i++)
+            lane[i] += lane[i + width];
+    return lane[0];
 }
 
 /* The largest lane, the least one; there must be no NaN. */

@@ -73,7 +73,7 @@ START_TEST(sums_of_exponentials_are_those_of_the_formula)
             double below = (double)(x[i] - max), e = exp(below);
 
             ck_near(ldexp((double)out[i], -TXD_EXP_SHIFT), e, exp_room(e));
-            ck_assert(out[i] >= FLT_MIN);
+            ck_assert(below > -104 ? out[i] >= FLT_MIN : out[i] == 0);
             sum += e;
             moment += e > 0 ? e * below : 0;
         }
