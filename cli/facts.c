@@ -45,6 +45,7 @@ double txd_facts_bytes(const txd_trace *trace)
 
 static void print_entries(txd_text *out, const txd_facts *facts)
 {
+    const char *word = facts->entry_word ? facts->entry_word : "entries";
     size_t i, count = txd_trace_count(facts->entries), width = 0;
     txd_trace_info info;
     char shape[160];
@@ -53,8 +54,7 @@ static void print_entries(txd_text *out, const txd_facts *facts)
         if (txd_trace_get(facts->entries, &info, i) == TXD_OK &&
             strlen(info.name) > width)
             width = strlen(info.name);
-    txd_text_addf(out, "\n%zu %.*s:\n", count,
-                  (int)strlen(facts->entry_word) - (count == 1), facts->entry_word);
+    txd_text_addf(out, "\n%zu %.*s:\n", count, (int)strlen(word) - (count == 1), word);
     for (i = 0; i < count; i++) {
         if (txd_trace_get(facts->entries, &info, i) != TXD_OK)
             continue;
