@@ -107,9 +107,8 @@ size_t driver_at(const driver *d, size_t b, size_t h, size_t q, size_t k)
     return ((b * d->config.n_heads + h) * n + q) * n + k;
 }
 
-double *driver_random(driver *d, txd_point point, uint64_t seed)
+double *driver_numbers(driver *d, size_t count, uint64_t seed)
 {
-    size_t count = driver_count(d, point);
     double *data = txd_arena_alloc(d->arena, count, sizeof *data);
 
     for (size_t i = 0; i < count; i++) {

@@ -39,8 +39,12 @@ size_t driver_at(const driver *d, size_t b, size_t h, size_t q, size_t k);
 /* (b, h, q, k) of healthy attention: a softmax of pseudo-random scores over the keys
  * that layer `layer` of the configuration shows; 0 elsewhere. In the arena. */
 double *driver_weights(driver *d, int layer);
-/* Pseudo-random values in [-1, 1). */
-double *driver_random(driver *d, txd_point point, uint64_t seed);
+/* Pseudo-random values in [-1, 1), in the arena: some; as many as the point has. */
+double *driver_numbers(driver *d, size_t count, uint64_t seed);
+static inline double *driver_random(driver *d, txd_point point, uint64_t seed)
+{
+    return driver_numbers(d, driver_count(d, point), seed);
+}
 
 /* Offers a whole value, or tiles of 4 query rows of attn.weights and attn.scores. */
 void driver_offer(driver *d, txd_point point, int layer, double *data);

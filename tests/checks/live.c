@@ -9,23 +9,18 @@
 
 #include "faults/fault.h"
 
-static void must(txd_status status)
-{
-    ck_assert_msg(status == TXD_OK, "%s", txd_message());
-}
-
 static void open_model(live *l)
 {
     const char *from = NULL;
     const txd_config *stated = NULL;
 
-    must(txd_setting_string(&from, l->root, "model.from"));
+    OK(txd_setting_string(&from, l->root, "model.from"));
     if (from) {
-        must(txd_checkpoint_open(&l->checkpoint, from));
+        OK(txd_checkpoint_open(&l->checkpoint, from));
         stated = txd_checkpoint_config(l->checkpoint);
     }
-    must(txd_config_read(&l->claimed, l->arena, l->root, stated));
-    must(txd_input_source_create(&l->source, l->root, &l->claimed, 1));
+    OK(txd_config_read(&l->claimed, l->arena, l->root, stated));
+    OK(txd_input_source_create(&l->source, l->root, &l->claimed, 1));
 }
 
 static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
@@ -37,7 +32,7 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
                              .forward_only = !txd_record_asks_gradients(l->root)};
     txd_status status;
 
-    must(txd_faults_read(&l->faults, &l->fault_count, l->arena, l->root));
+    OK(txd_faults_read(&l->faults, &l->fault_count, l->arena, l->root));
     if (l->fault_count == 0 && !l->planted)
         return true;
     status = txd_plan_create(&l->plan, &scene, l->faults, l->fault_count);
@@ -45,11 +40,11 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
         l->inapplicable = txd_arena_string(l->arena, txd_message());
         return false;
     }
-    must(status);
+    OK(status);
     if (l->planted && l->planted->override)
-        must(txd_plan_override(l->plan, l->planted->override));
+        OK(txd_plan_override(l->plan, l->planted->override));
     if (l->planted && l->planted->tap)
-        must(txd_plan_tap(l->plan, l->planted->tap));
+        OK(txd_plan_tap(l->plan, l->planted->tap));
     return true;
 }
 
@@ -58,14 +53,14 @@ static void bind(live *l, const txd_backend *backend)
     const txd_config *actual = l->plan ? txd_plan_config(l->plan) : &l->claimed;
 
     if (l->checkpoint) {
-        must(txd_checkpoint_params(&l->params, l->checkpoint, &l->claimed));
+        OK(txd_checkpoint_params(&l->params, l->checkpoint, &l->claimed));
     } else {
-        must(txd_params_create(&l->params, &l->claimed, TXD_F32));
-        must(txd_params_init(l->params, &l->claimed, l->root, 1, 1));
+        OK(txd_params_create(&l->params, &l->claimed, TXD_F32));
+        OK(txd_params_init(l->params, &l->claimed, l->root, 1, 1));
     }
     if (l->plan)
-        must(txd_plan_edit_params(l->plan, l->params));
-    must(txd_model_create(&l->model, backend, actual, l->params, 1));
+        OK(txd_plan_edit_params(l->plan, l->params));
+    OK(txd_model_create(&l->model, backend, actual, l->params, 1));
 }
 
 /* The recorder and its taps, or nothing. */
@@ -109,21 +104,21 @@ static void start_tape(tape *out, live *l, const txd_backend *backend)
     *out = (tape){0};
     if (!l->record)
         return;
-    must(txd_points_order(&order, &context.stops, l->arena, &l->claimed));
+    OK(txd_points_order(&order, &context.stops, l->arena, &l->claimed));
     context.order = order;
     txd_input_source_shape(&context.batch, &context.length, l->source);
     context.memory = txd_input_source_memory(l->source);
-    must(txd_record_read(&uses, &count, l->arena, l->root, &context));
+    OK(txd_record_read(&uses, &count, l->arena, l->root, &context));
     txd_text_init(&config);
     txd_config_print(&config, &l->claimed);
     add_group(&config, l, "checks");
     add_group(&config, l, "weights");
     info.config = txd_text_get(&config);
-    must(txd_recorder_create(&out->recorder, l->record, true, &context, &info, uses,
-                             count));
+    OK(txd_recorder_create(&out->recorder, l->record, true, &context, &info, uses,
+                           count));
     txd_text_finish(&config);
-    must(txd_recording_meta(txd_recorder_recording(out->recorder), "weights",
-                            l->checkpoint ? "loaded" : "drawn"));
+    OK(txd_recording_meta(txd_recorder_recording(out->recorder), "weights",
+                          l->checkpoint ? "loaded" : "drawn"));
     out->taps = txd_recorder_taps(out->recorder, &out->count);
 }
 
@@ -147,8 +142,8 @@ static void fill_memory(live *l, txd_encoder *encoder, txd_inputs *inputs, size_
 
     if (!encoder)
         return;
-    must(txd_input_source_encoder(&tokens, l->source, l->arena, step));
-    must(txd_encoder_pass(encoder, inputs, &tokens, (int)step));
+    OK(txd_input_source_encoder(&tokens, l->source, l->arena, step));
+    OK(txd_encoder_pass(encoder, inputs, &tokens, (int)step));
 }
 
 static void run_steps(live *l, txd_encoder *encoder, txd_run *run, tape *t)
@@ -156,14 +151,14 @@ static void run_steps(live *l, txd_encoder *encoder, txd_run *run, tape *t)
     txd_inputs inputs;
 
     for (size_t step = 0; step < txd_input_source_steps(l->source); step++) {
-        must(txd_input_source_step(&inputs, l->source, l->arena, step));
+        OK(txd_input_source_step(&inputs, l->source, l->arena, step));
         fill_memory(l, encoder, &inputs, step);
         if (t->recorder)
-            must(txd_recorder_step_begin(t->recorder, &inputs, (int)step));
-        must(txd_run_pass(run, &inputs, (int)step));
+            OK(txd_recorder_step_begin(t->recorder, &inputs, (int)step));
+        OK(txd_run_pass(run, &inputs, (int)step));
         if (t->recorder)
-            must(txd_recorder_step_end(t->recorder, txd_run_loss(run),
-                                       txd_run_gradient_norm(run)));
+            OK(txd_recorder_step_end(t->recorder, txd_run_loss(run),
+                                     txd_run_gradient_norm(run)));
     }
 }
 
@@ -189,19 +184,19 @@ static void judge(live *l, const txd_backend *backend, const char *only)
     tape t;
 
     if (l->claimed.encoder)
-        must(txd_encoder_create(&encoder, backend, &l->claimed, l->params, &options));
+        OK(txd_encoder_create(&encoder, backend, &l->claimed, l->params, &options));
     if (encoder && options.backward)
         options.encoder = txd_encoder_run(encoder);
-    must(txd_checks_create(&l->checks, &context, l->root, &select, NULL, NULL));
+    OK(txd_checks_create(&l->checks, &context, l->root, &select, NULL, NULL));
     start_tape(&t, l, backend);
     options.taps = join_taps(l, &t, &options.tap_count);
-    must(txd_run_create(&run, l->model, &options));
+    OK(txd_run_create(&run, l->model, &options));
     run_steps(l, encoder, run, &t);
     txd_run_destroy(run);
     txd_encoder_destroy(encoder);
     if (t.recorder)
-        must(txd_recorder_close(t.recorder, true));
-    must(txd_checks_finish(&l->results, &l->count, l->checks));
+        OK(txd_recorder_close(t.recorder, true));
+    OK(txd_checks_finish(&l->results, &l->count, l->checks));
 }
 
 static void run_all(live *l, const char *cfg, const char *only)
@@ -210,12 +205,12 @@ static void run_all(live *l, const char *cfg, const char *only)
     const char *name = "cpu32";
     txd_inputs inputs;
 
-    must(txd_arena_create(&l->arena));
-    must(txd_cfg_parse(&l->root, l->arena, "test.cfg", cfg));
-    must(txd_setting_string(&name, l->root, "precision.backend"));
-    must(txd_backend_find(&backend, name));
+    OK(txd_arena_create(&l->arena));
+    OK(txd_cfg_parse(&l->root, l->arena, "test.cfg", cfg));
+    OK(txd_setting_string(&name, l->root, "precision.backend"));
+    OK(txd_backend_find(&backend, name));
     open_model(l);
-    must(txd_input_source_step(&inputs, l->source, l->arena, 0));
+    OK(txd_input_source_step(&inputs, l->source, l->arena, 0));
     if (!plant(l, &inputs, backend))
         return;
     bind(l, backend);

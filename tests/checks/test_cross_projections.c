@@ -30,14 +30,8 @@ static void start(driver *d, const char *law)
 /* Matrix `i` of a layer, drawn. */
 static double *matrix(driver *d, int layer, int i)
 {
-    double *out = txd_arena_alloc(d->arena, heads[i] * WIDTH * D, sizeof *out);
-    uint64_t seed = 100 * (uint64_t)(layer + 1) + (uint64_t)i;
-
-    for (size_t n = 0; n < heads[i] * WIDTH * D; n++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        out[n] = (double)(seed >> 11) * 0x1p-52 - 1;
-    }
-    return out;
+    return driver_numbers(d, heads[i] * WIDTH * D,
+                          100 * (uint64_t)(layer + 1) + (uint64_t)i);
 }
 
 /* (b, heads, t, WIDTH) = matrix times the rows of `from` (b, length, D). */

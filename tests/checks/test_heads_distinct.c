@@ -217,15 +217,8 @@ typedef struct matrices {
 static matrices random_matrices(driver *d, uint64_t seed)
 {
     size_t rows = D + 2 * GROUPS * WIDTH;
-    matrices m = {txd_arena_alloc(d->arena, rows * D, sizeof *m.w),
-                  txd_arena_alloc(d->arena, rows, sizeof *m.bias)};
-
-    for (size_t i = 0; i < rows * D; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        m.w[i] = (double)(seed >> 11) * 0x1p-52 - 1;
-        m.bias[i % rows] = m.w[i];
-    }
-    return m;
+    return (matrices){driver_numbers(d, rows * D, seed),
+                      driver_numbers(d, rows, seed + 1)};
 }
 
 static void offer(driver *d, const char *name, int layer, double *data, size_t rows,

@@ -22,13 +22,10 @@ static const plant healthy = {.weight = 1, .value = 1};
 /* Uniform about 0, with a root mean square of exactly s. */
 static double *draw(driver *d, size_t count, double s, uint64_t seed)
 {
-    double *w = txd_arena_alloc(d->arena, count, sizeof *w), square = 0;
+    double *w = driver_numbers(d, count, seed), square = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        w[i] = (double)(seed >> 11) * 0x1p-52 - 1;
+    for (size_t i = 0; i < count; i++)
         square += w[i] * w[i] / (double)count;
-    }
     for (size_t i = 0; i < count; i++)
         w[i] *= s / sqrt(square);
     return w;

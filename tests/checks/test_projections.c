@@ -38,21 +38,6 @@ typedef struct trial {
     double u; /* roundoff; 0 = of float64 */
 } trial;
 
-static double random_in(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) * 0x1p-52 - 1;
-}
-
-static double *randoms(driver *d, size_t count, uint64_t seed)
-{
-    double *data = txd_arena_alloc(d->arena, count, sizeof *data);
-
-    for (size_t i = 0; i < count; i++)
-        data[i] = random_in(&seed);
-    return data;
-}
-
 /* (rows, D) times x, plus bias. */
 static double row_of(const double *w, const double *bias, size_t row, const double *x)
 {
@@ -71,12 +56,12 @@ typedef struct layer_params {
 static layer_params params_of(driver *d, int layer, bool biases)
 {
     uint64_t seed = 1000 * (uint64_t)(layer + 1);
-    layer_params p = {.w = randoms(d, MAX_ROWS * D, seed + 1),
-                      .o = randoms(d, D * D, seed + 3)};
+    layer_params p = {.w = driver_numbers(d, MAX_ROWS * D, seed + 1),
+                      .o = driver_numbers(d, D * D, seed + 3)};
 
     if (biases) {
-        p.bias = randoms(d, MAX_ROWS, seed + 2);
-        p.o_bias = randoms(d, D, seed + 4);
+        p.bias = driver_numbers(d, MAX_ROWS, seed + 2);
+        p.o_bias = driver_numbers(d, D, seed + 4);
     }
     return p;
 }

@@ -25,21 +25,6 @@ typedef struct trial {
     double shift; /* added to every value of `to` */
 } trial;
 
-static double random_in(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) * 0x1p-52 - 1;
-}
-
-static double *randoms(driver *d, size_t count, uint64_t seed)
-{
-    double *data = txd_arena_alloc(d->arena, count, sizeof *data);
-
-    for (size_t i = 0; i < count; i++)
-        data[i] = random_in(&seed);
-    return data;
-}
-
 static size_t heads_of(int role)
 {
     return role == Q ? HEADS : GROUPS;
@@ -47,26 +32,27 @@ static size_t heads_of(int role)
 
 /* Rows of head: (heads, WIDTH, columns) for matrices, (heads, LENGTH, WIDTH) for
  * values: `head` elements each. */
-static void plant(double *data[ROLES], const trial *t, size_t head)
+static void plant(driver *d, double *data[ROLES], const trial *t, size_t head)
 {
-    uint64_t seed = 77;
+    const double *noise = driver_numbers(d, head, 77);
     const double *from =
         data[t->from] + (size_t)t->group * head * (t->from == Q ? 2 : 1);
     double *to = data[t->to] + (size_t)t->group * head;
 
     for (size_t i = 0; i < head; i++)
-        to[i] = t->factor * from[i] + t->noise * random_in(&seed);
+        to[i] = t->factor * from[i] + t->noise * noise[i];
 }
 
 static void offer_matrices(driver *d, const trial *t, int layer)
 {
-    double *all = randoms(d, (HEADS + 2 * GROUPS) * WIDTH * D, 100 + (uint64_t)layer);
+    double *all =
+        driver_numbers(d, (HEADS + 2 * GROUPS) * WIDTH * D, 100 + (uint64_t)layer);
     double *data[ROLES] = {
         [Q] = all, [K] = all + D * D, [V] = all + D * D + GROUPS * WIDTH * D};
     char name[64];
 
     if (t->in_matrices && layer == t->layer)
-        plant(data, t, WIDTH * D);
+        plant(d, data, t, WIDTH * D);
     if (t->fused) {
         snprintf(name, sizeof name, "layers.%d.attn.qkv.weight", layer);
         driver_offer_parameter(d, name, layer, all, (HEADS + 2 * GROUPS) * WIDTH, D);
@@ -85,7 +71,7 @@ static void offer_values(driver *d, const trial *t, int layer)
         data[role] =
             driver_random(d, points[role], 10 * (uint64_t)role + (uint64_t)layer);
     if (t->in_values && layer == t->layer)
-        plant(data, t, LENGTH * d->config.head_dim);
+        plant(d, data, t, LENGTH * d->config.head_dim);
     for (size_t i = 0; t->shift != 0 && i < driver_count(d, points[t->to]); i++)
         data[t->to][i] += t->shift;
     for (int role = Q; role < ROLES; role++)

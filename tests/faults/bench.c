@@ -18,11 +18,6 @@ enum { BATCH = 2, TOKENS = 5, HEADS = 4, LANES = 3, WIDTH = HEADS * LANES };
 enum { ROWS = 3, KEYS = 7, ROW_BYTES = KEYS, CELLS = ROWS * KEYS };
 enum { VALUES = BATCH * TOKENS * WIDTH };
 
-static void must(txd_status status)
-{
-    ck_assert_msg(status == TXD_OK, "%s", txd_message());
-}
-
 static txd_op_site at(const bench *b, txd_op op)
 {
     return (txd_op_site){1, (int)b->point, 0, 1, b->first_query, b->layer.self[op]};
@@ -48,7 +43,7 @@ static void norm_either(bench *b, double *out, const double *in, bool rms)
     struct txd_norm_args args = norm_args(b, in, rms);
 
     args.out = out;
-    must(b->layer.ops.norm(&b->ctx, &args));
+    OK(b->layer.ops.norm(&b->ctx, &args));
 }
 
 /* d_x is added to as well, as the decoder may ask. */
@@ -70,7 +65,7 @@ static void norm_either_back(bench *b, double *d_in, const double *d_out,
                                       .root_mean_square = rms,
                                       .add = true};
 
-    must(b->layer.ops.norm_back(&b->ctx, &args));
+    OK(b->layer.ops.norm_back(&b->ctx, &args));
 }
 
 static void norm(bench *b, double *out, const double *in)
@@ -107,7 +102,7 @@ static void add(bench *b, double *out, const double *in)
                                  .b = in + VALUES,
                                  .count = VALUES};
 
-    must(b->layer.ops.add(&b->ctx, &args));
+    OK(b->layer.ops.add(&b->ctx, &args));
 }
 
 static void add_back(bench *b, double *d_in, const double *d_out, const double *in)
@@ -120,7 +115,7 @@ static void add_back(bench *b, double *d_in, const double *d_out, const double *
                                       .b = in + VALUES,
                                       .count = VALUES};
 
-    must(b->layer.ops.add_back(&b->ctx, &args));
+    OK(b->layer.ops.add_back(&b->ctx, &args));
 }
 
 const bench_op bench_add = {"add", 2 * VALUES, VALUES, add, add_back, false};
@@ -143,7 +138,7 @@ static void split(bench *b, double *out, const double *in)
 {
     struct txd_heads_args args = heads_args(b, TXD_OP_split_heads, out, in);
 
-    must(b->layer.ops.split_heads(&b->ctx, &args));
+    OK(b->layer.ops.split_heads(&b->ctx, &args));
 }
 
 static void split_back(bench *b, double *d_in, const double *d_out, const double *in)
@@ -151,14 +146,14 @@ static void split_back(bench *b, double *d_in, const double *d_out, const double
     struct txd_heads_args args = heads_args(b, TXD_OP_split_heads_back, d_in, d_out);
 
     (void)in;
-    must(b->layer.ops.split_heads_back(&b->ctx, &args));
+    OK(b->layer.ops.split_heads_back(&b->ctx, &args));
 }
 
 static void merge(bench *b, double *out, const double *in)
 {
     struct txd_heads_args args = heads_args(b, TXD_OP_merge_heads, out, in);
 
-    must(b->layer.ops.merge_heads(&b->ctx, &args));
+    OK(b->layer.ops.merge_heads(&b->ctx, &args));
 }
 
 static void merge_back(bench *b, double *d_in, const double *d_out, const double *in)
@@ -166,7 +161,7 @@ static void merge_back(bench *b, double *d_in, const double *d_out, const double
     struct txd_heads_args args = heads_args(b, TXD_OP_merge_heads_back, d_in, d_out);
 
     (void)in;
-    must(b->layer.ops.merge_heads_back(&b->ctx, &args));
+    OK(b->layer.ops.merge_heads_back(&b->ctx, &args));
 }
 
 const bench_op bench_split = {"split_heads", VALUES, VALUES, split, split_back, false};
@@ -186,7 +181,7 @@ static void scores(bench *b, double *out, const double *in)
                                    .stride = KEYS,
                                    .scale = 0.6};
 
-    must(b->layer.ops.scores(&b->ctx, &args));
+    OK(b->layer.ops.scores(&b->ctx, &args));
 }
 
 static void scores_back(bench *b, double *d_in, const double *d_out, const double *in)
@@ -204,7 +199,7 @@ static void scores_back(bench *b, double *d_in, const double *d_out, const doubl
                                         .scale = 0.6,
                                         .add = true};
 
-    must(b->layer.ops.scores_back(&b->ctx, &args));
+    OK(b->layer.ops.scores_back(&b->ctx, &args));
 }
 
 const bench_op bench_scores = {"scores", (ROWS + KEYS) * LANES, CELLS,
@@ -226,7 +221,7 @@ static void softmax_into(bench *b, double *out, double max[ROWS], const double *
                                     .end = KEYS - 1,
                                     .mask = &b->mask};
 
-    must(b->layer.ops.softmax(&b->ctx, &args));
+    OK(b->layer.ops.softmax(&b->ctx, &args));
 }
 
 static void softmax(bench *b, double *out, const double *in)
@@ -253,7 +248,7 @@ static void softmax_back(bench *b, double *d_in, const double *d_out, const doub
                                          .mask = &b->mask};
 
     softmax_into(b, weights, max, in);
-    must(b->layer.ops.softmax_back(&b->ctx, &args));
+    OK(b->layer.ops.softmax_back(&b->ctx, &args));
 }
 
 const bench_op bench_softmax = {"softmax", CELLS, CELLS, softmax, softmax_back, false};
@@ -272,7 +267,7 @@ static void linear(bench *b, double *out, const double *in)
                                    .n = WIDTH,
                                    .k = WIDTH};
 
-    must(b->layer.ops.linear(&b->ctx, &args));
+    OK(b->layer.ops.linear(&b->ctx, &args));
 }
 
 static void linear_back(bench *b, double *d_in, const double *d_out, const double *in)
@@ -289,7 +284,7 @@ static void linear_back(bench *b, double *d_in, const double *d_out, const doubl
                                         .k = WIDTH,
                                         .add = true};
 
-    must(b->layer.ops.linear_back(&b->ctx, &args));
+    OK(b->layer.ops.linear_back(&b->ctx, &args));
 }
 
 const bench_op bench_linear = {
@@ -302,14 +297,14 @@ void bench_begin(bench *b, const char *faults)
     char text[512];
 
     *b = (bench){.ctx = {1}, .point = TXD_POINT_RESID_MID, .first_query = 2};
-    must(observe_cfg(&b->o,
-                     "model : { preset = \"gpt2\"; vocab = 17; d_model = 12; "
-                     "n_heads = 4; n_layers = 3; d_ff = 8; max_seq_len = 16; };",
-                     "ref64"));
-    must(observe_random(&b->o, 1, KEYS));
+    OK(observe_cfg(&b->o,
+                   "model : { preset = \"gpt2\"; vocab = 17; d_model = 12; "
+                   "n_heads = 4; n_layers = 3; d_ff = 8; max_seq_len = 16; };",
+                   "ref64"));
+    OK(observe_random(&b->o, 1, KEYS));
     snprintf(text, sizeof text, "faults = ( %s );", faults);
-    must(observe_faults(&b->o, text));
-    must(txd_backend_find(&b->layer.backend, "ref64"));
+    OK(observe_faults(&b->o, text));
+    OK(txd_backend_find(&b->layer.backend, "ref64"));
     b->layer.ops = b->layer.backend->ops;
     for (struct txd_override *f = b->o.plan->overrides; f; f = f->next)
         if (f->layer == 1)

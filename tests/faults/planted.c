@@ -10,21 +10,16 @@
 
 #include "suite.h"
 
-static void must(txd_status status)
-{
-    ck_assert_msg(status == TXD_OK, "%s", txd_message());
-}
-
 void planted_inputs(observed *o)
 {
     static const size_t real[PLANTED_BATCH] = {PLANTED_MEMORY, PLANTED_MEMORY,
                                                PLANTED_MEMORY - 1};
 
-    must(observe_random(o, PLANTED_BATCH, PLANTED_LENGTH));
+    OK(observe_random(o, PLANTED_BATCH, PLANTED_LENGTH));
     o->inputs.valid[PLANTED_LENGTH + 5] = o->inputs.valid[PLANTED_LENGTH + 6] = 0;
     txd_inputs_count_positions(&o->inputs);
     if (o->config.cross)
-        must(observe_memory(o, PLANTED_MEMORY, real));
+        OK(observe_memory(o, PLANTED_MEMORY, real));
 }
 
 static void long_inputs(observed *o)
@@ -32,9 +27,9 @@ static void long_inputs(observed *o)
     static const size_t real = PLANTED_LONG - 1;
 
     o->only = "layers.0.*.scores,layers.0.*.masked,layers.0.*.weights";
-    must(observe_random(o, 1, PLANTED_LONG));
+    OK(observe_random(o, 1, PLANTED_LONG));
     if (o->config.cross)
-        must(observe_memory(o, PLANTED_LONG, &real));
+        OK(observe_memory(o, PLANTED_LONG, &real));
 }
 
 static void run_both(planted *p, const char *cfg, const char *faults)
@@ -42,14 +37,14 @@ static void run_both(planted *p, const char *cfg, const char *faults)
     void (*inputs)(observed *) = p->is_long ? long_inputs : planted_inputs;
     char text[1024];
 
-    must(observe_cfg(&p->healthy, cfg, "ref64"));
+    OK(observe_cfg(&p->healthy, cfg, "ref64"));
     inputs(&p->healthy);
-    must(observe_pass(&p->healthy));
-    must(observe_cfg(&p->faulty, cfg, "ref64"));
+    OK(observe_pass(&p->healthy));
+    OK(observe_cfg(&p->faulty, cfg, "ref64"));
     inputs(&p->faulty);
     snprintf(text, sizeof text, "faults = ( %s );", faults);
-    must(observe_faults(&p->faulty, text));
-    must(observe_pass(&p->faulty));
+    OK(observe_faults(&p->faulty, text));
+    OK(observe_pass(&p->faulty));
 }
 
 void planted_run(planted *p, const char *cfg, const char *faults)

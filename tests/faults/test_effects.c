@@ -12,11 +12,6 @@
 
 enum { B = PLANTED_BATCH, T = PLANTED_LENGTH, H = 4, D = 24, E = D / H };
 
-static void must(txd_status status)
-{
-    ck_assert_msg(status == TXD_OK, "%s", txd_message());
-}
-
 /* The faulty run has the numbers of a healthy one with other keys in `model`. */
 static void expect_same_as(const char *faults, const char *keys)
 {
@@ -29,9 +24,9 @@ static void expect_same_as(const char *faults, const char *keys)
              "model : { preset = \"gpt2\"; vocab = 17; d_model = 24; n_heads = 4; "
              "n_layers = 3; d_ff = 40; max_seq_len = 32; %s };",
              keys);
-    must(observe_cfg(&p.healthy, cfg, "ref64"));
+    OK(observe_cfg(&p.healthy, cfg, "ref64"));
     planted_inputs(&p.healthy);
-    must(observe_pass(&p.healthy));
+    OK(observe_pass(&p.healthy));
     ck_assert_uint_eq(p.healthy.sites, p.faulty.sites);
     ck_assert_uint_eq(planted_differences_below(&p, ""), 0);
     planted_finish(&p);
@@ -69,13 +64,13 @@ START_TEST(a_finite_fill_makes_an_empty_row_uniform)
 {
     observed o = {0};
 
-    must(observe_cfg(&o, PLANTED_MODEL(""), "ref64"));
-    must(observe_random(&o, 1, T));
+    OK(observe_cfg(&o, PLANTED_MODEL(""), "ref64"));
+    OK(observe_random(&o, 1, T));
     o.inputs.valid[0] = 0;
     o.inputs.document[0] = 1;
     txd_inputs_count_positions(&o.inputs);
-    must(observe_faults(&o, "faults = ( { name = \"mask_fill_finite\"; } );"));
-    must(observe_pass(&o));
+    OK(observe_faults(&o, "faults = ( { name = \"mask_fill_finite\"; } );"));
+    OK(observe_pass(&o));
     for (size_t k = 0; k < T; k++)
         ck_assert(txd_close(planted_site(&o, "layers.0.attn.weights")->values[k],
                             1.0 / T, 1e-15));

@@ -11,8 +11,6 @@
 #include "faults/fault.h"
 #include "suite.h"
 
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
 #define CFG(more)                                                                      \
     "model : { preset = \"gpt2\"; vocab = 17; d_model = 24; n_heads = 4; "             \
     "n_layers = 3; d_ff = 40; max_seq_len = 32; " more " };"

@@ -13,11 +13,6 @@
 
 enum { B = PLANTED_BATCH, T = PLANTED_LENGTH, H = 4 };
 
-static void must(txd_status status)
-{
-    ck_assert_msg(status == TXD_OK, "%s", txd_message());
-}
-
 static bool has_bits(double value, double unit)
 {
     int exponent;
@@ -68,13 +63,13 @@ START_TEST(bfloat16_is_that_of_the_backend)
     observed o[2] = {{0}, {0}};
 
     for (int i = 0; i < 2; i++) {
-        must(observe_cfg(&o[i], cfgs[i], "bf16"));
+        OK(observe_cfg(&o[i], cfgs[i], "bf16"));
         planted_inputs(&o[i]);
         if (i == 1)
-            must(observe_faults(
+            OK(observe_faults(
                 &o[i],
                 "backend = \"bf16\"; faults = ( { name = \"softmax_bf16\"; } );"));
-        must(observe_pass(&o[i]));
+        OK(observe_pass(&o[i]));
         values[i] = planted_site(&o[i], "layers.2.attn.weights")->values;
     }
     ck_assert_mem_eq(values[0], values[1], (size_t)B * H * T * T * sizeof(double));
@@ -97,12 +92,12 @@ START_TEST(what_a_fault_stores_has_the_digits_of_the_backend)
         size_t odd = 0;
         char faults[96];
 
-        must(observe_cfg(&o, PLANTED_MODEL(""), "bf16"));
+        OK(observe_cfg(&o, PLANTED_MODEL(""), "bf16"));
         planted_inputs(&o);
         snprintf(faults, sizeof faults,
                  "backend = \"bf16\"; faults = ( { name = \"%s\"; } );", cases[i][0]);
-        must(observe_faults(&o, faults));
-        must(observe_pass(&o));
+        OK(observe_faults(&o, faults));
+        OK(observe_pass(&o));
         site = planted_site(&o, cases[i][1]);
         for (size_t e = 0; e < site->count; e++) {
             ck_assert(has_bits(site->values[e], 0x1p8));
@@ -120,15 +115,14 @@ START_TEST(a_sum_in_bfloat16_stands_still_at_256)
     observed o = {0};
     const double *last;
 
-    must(observe_cfg(
-        &o,
-        "model : { preset = \"mini\"; vocab = 17; d_model = 8; n_heads = 2; "
-        "n_layers = 1; max_seq_len = 300; }; weights : { init = ( { "
-        "params = \"*\"; scheme = \"constant\"; value = 0.0; } ); };",
-        "ref64"));
-    must(observe_random(&o, 1, 300));
-    must(observe_faults(&o, "faults = ( { name = \"softmax_bf16\"; } );"));
-    must(observe_pass(&o));
+    OK(observe_cfg(&o,
+                   "model : { preset = \"mini\"; vocab = 17; d_model = 8; n_heads = 2; "
+                   "n_layers = 1; max_seq_len = 300; }; weights : { init = ( { "
+                   "params = \"*\"; scheme = \"constant\"; value = 0.0; } ); };",
+                   "ref64"));
+    OK(observe_random(&o, 1, 300));
+    OK(observe_faults(&o, "faults = ( { name = \"softmax_bf16\"; } );"));
+    OK(observe_pass(&o));
     last = planted_site(&o, "layers.0.attn.weights")->values + (size_t)299 * 300;
     ck_assert_double_eq(last[0], 1.0 / 256);
     ck_assert_double_eq(last[299], 1.0 / 256);

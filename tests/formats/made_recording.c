@@ -12,7 +12,7 @@ txd_recording *made_new_recording(const char *path)
 {
     txd_recording *recording = NULL;
 
-    ok(txd_recording_create(&recording, path, false));
+    OK(txd_recording_create(&recording, path, false));
     return recording;
 }
 
@@ -21,7 +21,7 @@ txd_trace *made_open_complete(const char *path)
     txd_trace *trace = NULL;
     bool partial = true;
 
-    ok(txd_recording_open(&trace, path, &partial));
+    OK(txd_recording_open(&trace, path, &partial));
     ck_assert(!partial);
     return trace;
 }
@@ -30,8 +30,8 @@ size_t made_entry_of(const txd_trace *trace, const char *name, txd_trace_info *i
 {
     size_t entry = 0;
 
-    ok(txd_trace_find(trace, &entry, name));
-    ok(txd_trace_get(trace, info, entry));
+    OK(txd_trace_find(trace, &entry, name));
+    OK(txd_trace_get(trace, info, entry));
     return entry;
 }
 
@@ -41,9 +41,9 @@ void made_record_one(const char *path, const txd_dataset_spec *spec, const void 
     txd_recording *recording = made_new_recording(path);
     size_t id;
 
-    ok(txd_recording_dataset(recording, &id, spec));
-    ok(txd_recording_write(recording, id, 0, made_origin, spec->dims, data, dtype));
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_dataset(recording, &id, spec));
+    OK(txd_recording_write(recording, id, 0, made_origin, spec->dims, data, dtype));
+    OK(txd_recording_close(recording, true));
 }
 
 txd_dataset_spec made_spec_of(const char *path, const char *axes, txd_dtype dtype,
@@ -73,14 +73,14 @@ void made_record_growing(const char *path, bool fill_zero)
     memcpy(spec.dims, (size_t[]){1, 2, 3, 3}, 4 * sizeof(size_t));
     spec.growing[2] = spec.growing[3] = true;
     spec.chunk_limit[2] = spec.chunk_limit[3] = 5;
-    ok(txd_recording_dataset(recording, &id, &spec));
+    OK(txd_recording_dataset(recording, &id, &spec));
     for (size_t step = 0; step < 2; step++) {
         const size_t length = step == 0 ? 3 : 5, count[] = {1, 2, length, length};
 
         for (size_t i = 0; i < 2 * length * length; i++)
             values[i] = (float)(100 * step + i) + 0.5F;
-        ok(txd_recording_write(recording, id, step, made_origin, count, values,
+        OK(txd_recording_write(recording, id, step, made_origin, count, values,
                                TXD_F32));
     }
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
 }

@@ -5,11 +5,8 @@
 #ifndef TXD_TESTS_MADE_RECORDING_H
 #define TXD_TESTS_MADE_RECORDING_H
 
-#include <check.h>
-
 #include "formats/recording.h"
-
-#define ok(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
+#include "suite.h"
 
 extern const size_t made_origin[TXD_MAX_RANK];
 

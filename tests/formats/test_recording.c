@@ -31,7 +31,7 @@ static void expect_same_bits(txd_dtype dtype, const void *data, size_t count)
     ck_assert_int_eq(info.dtype, dtype);
     ck_assert_str_eq(info.axes, "sbtv");
     memset(read, 0x55, bytes);
-    ok(txd_trace_read_all(trace, read, count, entry, dtype));
+    OK(txd_trace_read_all(trace, read, count, entry, dtype));
     ck_assert_msg(memcmp(read, data, bytes) == 0, "%s", txd_dtype_name(dtype));
     txd_trace_destroy(trace);
     free(read);
@@ -71,7 +71,7 @@ START_TEST(written_values_are_converted_as_tensors_are)
     made_record_one(path, &spec, data, TXD_F64);
     txd_convert(expected, TXD_F16, data, TXD_F64, 4);
     trace = made_open_complete(path);
-    ok(txd_trace_read_all(trace, read, 4, made_entry_of(trace, "x", &info), TXD_F16));
+    OK(txd_trace_read_all(trace, read, 4, made_entry_of(trace, "x", &info), TXD_F16));
     ck_assert_mem_eq(read, expected, sizeof expected);
     txd_trace_destroy(trace);
 }
@@ -86,7 +86,7 @@ static void expect_growing(const char *path, bool fill_zero)
 
     ck_assert_int_eq(info.rank, 5);
     ck_assert_mem_eq(info.dims, ((size_t[]){2, 1, 2, 5, 5}), 5 * sizeof(size_t));
-    ok(txd_trace_read_all(trace, read, 100, entry, TXD_F32));
+    OK(txd_trace_read_all(trace, read, 100, entry, TXD_F32));
     for (size_t h = 0; h < 2; h++)
         for (size_t q = 0; q < 5; q++)
             for (size_t k = 0; k < 5; k++) {
@@ -122,13 +122,13 @@ START_TEST(blocks_outside_the_declared_extent_are_refused)
 
     spec.dims[0] = 1;
     spec.dims[1] = 4;
-    ok(txd_recording_dataset(recording, &id, &spec));
+    OK(txd_recording_dataset(recording, &id, &spec));
     ck_assert_int_eq(
         txd_recording_write(recording, id, 0, beyond, two, values, TXD_F32),
         TXD_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(txd_message(), "value/x/full"));
-    ok(txd_recording_write(recording, id, 0, made_origin, two, values, TXD_F32));
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_write(recording, id, 0, made_origin, two, values, TXD_F32));
+    OK(txd_recording_close(recording, true));
 }
 END_TEST
 
@@ -151,20 +151,20 @@ START_TEST(long_runs_continue_in_further_datasets_and_read_as_one)
 
     spec.steps = STEPS;
     memcpy(spec.dims, (size_t[]){1, HEADS, SIDE, SIDE}, 4 * sizeof(size_t));
-    ok(txd_h5_plan_make(&plan, &spec));
+    OK(txd_h5_plan_make(&plan, &spec));
     ck_assert_uint_eq(plan.steps_per_part, 1);
-    ok(txd_recording_dataset(recording, &id, &spec));
+    OK(txd_recording_dataset(recording, &id, &spec));
     for (size_t step = 0; step < STEPS; step++) {
         const float values[] = {(float)step, 1, 2, 3};
 
-        ok(txd_recording_write(recording, id, step, last, head, values, TXD_F32));
+        OK(txd_recording_write(recording, id, step, last, head, values, TXD_F32));
     }
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
     trace = made_open_complete(path);
     ck_assert_uint_eq(txd_trace_count(trace), 1 + 4); /* and step, batch, head, query */
     entry = made_entry_of(trace, "layers.0.attn.q", &info);
     ck_assert_uint_eq(info.dims[0], STEPS);
-    ok(txd_trace_read(trace, read, entry, across, count, TXD_F32));
+    OK(txd_trace_read(trace, read, entry, across, count, TXD_F32));
     for (size_t i = 0; i < 4; i++)
         ck_assert(read[i] == (float)(i % 2 ? 1 : 1 + i / 2));
     txd_trace_destroy(trace);
@@ -227,16 +227,16 @@ START_TEST(tables_strings_and_metadata_come_back)
     double got[6];
     size_t count;
 
-    ok(txd_recording_meta(recording, "config", "first"));
-    ok(txd_recording_meta(recording, "config", "model : { vocab = 3; };\n"));
-    ok(txd_recording_meta_int(recording, "seed", -5));
-    ok(txd_recording_append(recording, "events/leaks", columns, 3, 0));
-    ok(txd_recording_append(recording, "events/leaks", columns, 3, 3));
-    ok(txd_recording_append(recording, "events/leaks", columns, 3, 2));
+    OK(txd_recording_meta(recording, "config", "first"));
+    OK(txd_recording_meta(recording, "config", "model : { vocab = 3; };\n"));
+    OK(txd_recording_meta_int(recording, "seed", -5));
+    OK(txd_recording_append(recording, "events/leaks", columns, 3, 0));
+    OK(txd_recording_append(recording, "events/leaks", columns, 3, 3));
+    OK(txd_recording_append(recording, "events/leaks", columns, 3, 2));
     ck_assert_int_eq(txd_recording_append(recording, "events/leaks", columns, 2, 1),
                      TXD_ERR_ARGUMENT);
-    ok(txd_recording_strings(recording, "series/stats_sites", names, 3));
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_strings(recording, "series/stats_sites", names, 3));
+    OK(txd_recording_close(recording, true));
 
     trace = made_open_complete(path);
     ck_assert_str_eq(txd_trace_meta(trace, "config"), "model : { vocab = 3; };\n");
@@ -244,15 +244,15 @@ START_TEST(tables_strings_and_metadata_come_back)
     ck_assert_str_eq(txd_trace_meta(trace, "complete"), "1");
     ck_assert_str_eq(txd_trace_meta(trace, "txdiag_schema"), "1");
     ck_assert_ptr_null(txd_trace_meta(trace, "nothing"));
-    ok(txd_trace_read_all(trace, got, 5,
+    OK(txd_trace_read_all(trace, got, 5,
                           made_entry_of(trace, "events/leaks/value", &info), TXD_F64));
     ck_assert(got[0] == 1.5 && isnan(got[1]) && got[3] == 1.5 && isnan(got[4]));
     ck_assert_uint_eq(info.dims[0], 5);
-    ok(txd_recording_read_strings(&read, &count, trace, "events/leaks/site"));
+    OK(txd_recording_read_strings(&read, &count, trace, "events/leaks/site"));
     ck_assert_uint_eq(count, 5);
     ck_assert_str_eq(read[2], names[2]);
     ck_assert_str_eq(read[3], names[0]);
-    ok(txd_recording_read_strings(&read, &count, trace, "series/stats_sites"));
+    OK(txd_recording_read_strings(&read, &count, trace, "series/stats_sites"));
     ck_assert_uint_eq(count, 3);
     ck_assert_str_eq(read[1], "");
     ck_assert_int_eq(txd_recording_read_strings(&read, &count, trace, "none"),
@@ -277,23 +277,23 @@ START_TEST(a_complete_table_costs_no_chunk_index)
     txd_trace *trace;
     double got[3];
 
-    ok(txd_recording_table(recording, "checks/laws", columns, 3, 3));
-    ok(txd_recording_table(recording, "checks/findings", columns, 3, 0));
-    ok(txd_recording_flush(recording));
+    OK(txd_recording_table(recording, "checks/laws", columns, 3, 3));
+    OK(txd_recording_table(recording, "checks/findings", columns, 3, 0));
+    OK(txd_recording_flush(recording));
     ck_assert_uint_lt(txd_recording_bytes(recording) - before, index);
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
 
     trace = made_open_complete(path);
-    ok(txd_trace_read_all(trace, got, 3,
+    OK(txd_trace_read_all(trace, got, 3,
                           made_entry_of(trace, "checks/laws/worst", &info), TXD_F64));
     ck_assert(got[0] == 1.5 && isnan(got[1]) && got[2] == -2);
-    ok(txd_trace_read_all(trace, got, 3,
+    OK(txd_trace_read_all(trace, got, 3,
                           made_entry_of(trace, "checks/laws/step", &info), TXD_F64));
     ck_assert(got[0] == 7 && got[1] == -1 && got[2] == 12);
-    ok(txd_recording_read_strings(&read, &count, trace, "checks/laws/name"));
+    OK(txd_recording_read_strings(&read, &count, trace, "checks/laws/name"));
     ck_assert_uint_eq(count, 3);
     ck_assert_str_eq(read[2], "causality");
-    ok(txd_recording_read_strings(&read, &count, trace, "checks/findings/name"));
+    OK(txd_recording_read_strings(&read, &count, trace, "checks/findings/name"));
     ck_assert_uint_eq(count, 0);
     txd_trace_destroy(trace);
 }
@@ -316,22 +316,22 @@ START_TEST(values_come_in_the_order_of_execution)
     txd_trace *trace;
     size_t id;
 
-    ok(txd_recording_meta(recording, "config",
+    OK(txd_recording_meta(recording, "config",
                           "model : { preset = \"mini\"; vocab = 16; d_model = 8; "
                           "n_heads = 2; n_layers = 11; };\n"));
     for (size_t i = 0; i < 6; i++) {
         txd_dataset_spec spec = made_spec_of(paths[i], "s", TXD_F32, 0);
 
-        ok(txd_recording_dataset(recording, &id, &spec));
-        ok(txd_recording_write(recording, id, 0, made_origin, made_origin, &one,
+        OK(txd_recording_dataset(recording, &id, &spec));
+        OK(txd_recording_write(recording, id, 0, made_origin, made_origin, &one,
                                TXD_F32));
     }
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
     trace = made_open_complete(path);
     for (size_t i = 0, at = 0; i < txd_trace_count(trace); i++) {
         txd_trace_info info;
 
-        ok(txd_trace_get(trace, &info, i));
+        OK(txd_trace_get(trace, &info, i));
         if (strncmp(info.name, "dims/", 5) != 0)
             ck_assert_str_eq(info.name, expected[at++]);
     }

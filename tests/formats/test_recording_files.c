@@ -42,18 +42,18 @@ START_TEST(an_old_recording_stays_until_the_new_one_is_complete)
     txd_recording *recording = made_new_recording(path);
     txd_trace *trace;
 
-    ok(txd_recording_meta(recording, "which", "old"));
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_meta(recording, "which", "old"));
+    OK(txd_recording_close(recording, true));
     ck_assert_int_ne(access(part, F_OK), 0);
 
     recording = made_new_recording(path);
-    ok(txd_recording_meta(recording, "which", "new"));
-    ok(txd_recording_flush(recording));
+    OK(txd_recording_meta(recording, "which", "new"));
+    OK(txd_recording_flush(recording));
     ck_assert_int_eq(access(part, F_OK), 0);
     trace = made_open_complete(path);
     ck_assert_str_eq(txd_trace_meta(trace, "which"), "old");
     txd_trace_destroy(trace);
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
     trace = made_open_complete(path);
     ck_assert_str_eq(txd_trace_meta(trace, "which"), "new");
     txd_trace_destroy(trace);
@@ -78,9 +78,9 @@ START_TEST(what_is_no_recording_is_replaced_only_by_force)
     ck_assert_ptr_nonnull(strstr(txd_message(), "--force"));
     ck_assert_ptr_nonnull(strstr(txd_message(), path));
     ck_assert(file_holds(path, "ten years of work"));
-    ok(txd_recording_create(&recording, path, true));
+    OK(txd_recording_create(&recording, path, true));
     ck_assert(file_holds(path, "ten years of work"));
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
     ck_assert(txd_recording_is(path));
     ck_assert_int_eq(mkdir(folder, 0700), 0);
     ck_assert_int_eq(txd_recording_create(&recording, folder, true), TXD_ERR_IO);
@@ -103,14 +103,14 @@ START_TEST(an_interrupted_recording_is_found_by_its_name)
     size_t id;
 
     spec.steps = 0;
-    ok(txd_recording_dataset(recording, &id, &spec));
-    ok(txd_recording_write(recording, id, 0, made_origin, made_origin, &loss, TXD_F64));
-    ok(txd_recording_flush(recording));
+    OK(txd_recording_dataset(recording, &id, &spec));
+    OK(txd_recording_write(recording, id, 0, made_origin, made_origin, &loss, TXD_F64));
+    OK(txd_recording_flush(recording));
     /* A step that is cut short is not counted. */
-    ok(txd_recording_write(recording, id, 1, made_origin, made_origin, &loss, TXD_F64));
-    ok(txd_recording_close(recording, false));
+    OK(txd_recording_write(recording, id, 1, made_origin, made_origin, &loss, TXD_F64));
+    OK(txd_recording_close(recording, false));
     ck_assert_int_ne(access(path, F_OK), 0);
-    ok(txd_recording_open(&trace, path, &partial));
+    OK(txd_recording_open(&trace, path, &partial));
     ck_assert(partial);
     made_entry_of(trace, "steps/loss", &info);
     ck_assert_uint_eq(info.dims[0], 1);
@@ -139,7 +139,7 @@ START_TEST(two_programs_do_not_write_one_recording)
     ck_assert_int_eq(waitpid(child, &state, 0), child);
     ck_assert(WIFEXITED(state));
     ck_assert_int_eq(WEXITSTATUS(state), 0);
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
     txd_trace_destroy(made_open_complete(path));
 }
 END_TEST
@@ -220,7 +220,7 @@ static void expect_estimate(const txd_dataset_spec *spec, size_t copies)
     double *data;
     struct stat about;
 
-    ok(txd_shape_count(&elements, spec->dims, spec->rank));
+    OK(txd_shape_count(&elements, spec->dims, spec->rank));
     data = calloc(elements, sizeof *data);
     for (size_t i = 0; i < copies; i++) {
         txd_dataset_spec copy = *spec;
@@ -229,12 +229,12 @@ static void expect_estimate(const txd_dataset_spec *spec, size_t copies)
         snprintf(name, sizeof name, "value/layers/%zu/%s/full", i, spec->path);
         copy.path = name;
         expected += txd_recording_estimate(&copy);
-        ok(txd_recording_dataset(recording, &id, &copy));
+        OK(txd_recording_dataset(recording, &id, &copy));
         for (size_t step = 0; step < spec->steps; step++)
-            ok(txd_recording_write(recording, id, step, made_origin, spec->dims, data,
+            OK(txd_recording_write(recording, id, step, made_origin, spec->dims, data,
                                    TXD_F64));
     }
-    ok(txd_recording_close(recording, true));
+    OK(txd_recording_close(recording, true));
     ck_assert_int_eq(stat(path, &about), 0);
     ck_assert_msg(fabs((double)expected / (double)about.st_size - 1) < 0.04,
                   "%s: %zu estimated, %ld real", spec->path, expected,

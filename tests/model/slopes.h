@@ -12,8 +12,6 @@
 
 #include "observe.h"
 
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
 /* The step; one for losses that bend more; and one for those with kinks (relu), which
  * it hardly ever crosses. */
 #define SLOPE_STEP 0x1p-10

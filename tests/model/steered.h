@@ -7,8 +7,6 @@
 
 #include "observe.h"
 
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
 /* A tap that the tests steer. */
 struct probe {
     txd_point point;

@@ -11,8 +11,6 @@
 #include "observe.h"
 #include "suite.h"
 
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
 #define SIZES                                                                          \
     "vocab = 50; d_model = 12; n_heads = 2; n_layers = 2; d_ff = 16; "                 \
     "max_seq_len = 1024; "

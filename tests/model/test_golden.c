@@ -11,8 +11,6 @@
 #include "suite.h"
 #include "worst.h"
 
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
 /* Largest error of a site's values against a golden array, over the largest golden
  * magnitude if relative. NaN if anything is not comparable. */
 static double worst_error(observed *o, const double *got, size_t count,

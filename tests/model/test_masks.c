@@ -10,8 +10,6 @@
 #include "observe.h"
 #include "suite.h"
 
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
 #define BASE                                                                           \
     "vocab = 17; d_model = 24; n_heads = 4; n_layers = 3; d_ff = 40; "                 \
     "max_seq_len = 64; "

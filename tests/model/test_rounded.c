@@ -11,8 +11,6 @@
 #include "ops/ops.h"
 #include "suite.h"
 
-#define OK(call) ck_assert_msg((call) == TXD_OK, "%s: %s", #call, txd_message())
-
 /* What a tap saw of a pass. */
 typedef struct watch {
     txd_dtype format;

@@ -42,6 +42,9 @@ int test_main(int argc, char **argv, const TTest *const *tests, size_t count);
 
 void test_note_skip(const char *reason);
 
+/* What must succeed, or the test fails with what it says. (base/status.h) */
+#define OK(call) ck_assert_msg((call) == TXD_OK, "%s: %s", #call, txd_message())
+
 /* The reason to give when test_model() returns NULL: such skips are counted. */
 #define TEST_NO_MODEL "no model data"
 
