@@ -4,15 +4,13 @@
  */
 #include "pass_log.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probes/recorder.h"
-
-#define ok(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
+#include "suite.h"
 
 static unsigned ask(void *self, const txd_site *site)
 {
@@ -116,7 +114,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
         block->site->point == TXD_POINT_ATTN_WEIGHTS) {
         txd_block other = *block;
 
-        ok(txd_block_earlier(&other.value, block, log->earlier));
+        OK(txd_block_earlier(&other.value, block, log->earlier));
         other.rows = other.stats = NULL;
         keep(add_block(log), &other);
     }
@@ -133,9 +131,9 @@ static txd_status merge_all(void *self, const txd_block *block, const void *slot
     if (log->later == TXD_POINT_COUNT || site->kind != TXD_SITE_GRADIENT)
         return TXD_OK;
     other.stats = NULL;
-    ok(txd_block_earlier(&other.value, block, log->later));
+    OK(txd_block_earlier(&other.value, block, log->later));
     keep(add_block(log), &other);
-    ok(txd_block_gradient(&other.value, block, log->later));
+    OK(txd_block_gradient(&other.value, block, log->later));
     keep(add_block(log), &other);
     return TXD_OK;
 }
@@ -255,20 +253,20 @@ static void load(live *out, const recorded_pass *pass)
 {
     txd_setting *root;
 
-    ok(txd_arena_create(&out->arena));
+    OK(txd_arena_create(&out->arena));
     if (pass->folder) {
-        ok(txd_checkpoint_open(&out->checkpoint, pass->folder));
-        ok(txd_config_copy(&out->config, out->arena,
+        OK(txd_checkpoint_open(&out->checkpoint, pass->folder));
+        OK(txd_config_copy(&out->config, out->arena,
                            txd_checkpoint_config(out->checkpoint)));
-        ok(txd_checkpoint_params(&out->params, out->checkpoint, &out->config));
+        OK(txd_checkpoint_params(&out->params, out->checkpoint, &out->config));
     } else {
-        ok(txd_cfg_parse(&root, out->arena, "test.cfg", pass->cfg));
-        ok(txd_config_read(&out->config, out->arena, root, NULL));
-        ok(txd_params_create(&out->params, &out->config, TXD_F32));
-        ok(txd_params_init(out->params, &out->config, root, 1, 1));
+        OK(txd_cfg_parse(&root, out->arena, "test.cfg", pass->cfg));
+        OK(txd_config_read(&out->config, out->arena, root, NULL));
+        OK(txd_params_create(&out->params, &out->config, TXD_F32));
+        OK(txd_params_init(out->params, &out->config, root, 1, 1));
     }
-    ok(txd_backend_find(&out->backend, pass->backend));
-    ok(txd_model_create(&out->model, out->backend, &out->config, out->params, 1));
+    OK(txd_backend_find(&out->backend, pass->backend));
+    OK(txd_model_create(&out->model, out->backend, &out->config, out->params, 1));
 }
 
 static void unload(live *out)
@@ -286,7 +284,7 @@ static void make_memory(txd_inputs *inputs, const live *from, const recorded_pas
     size_t length = pass->memory[step], width = from->config.d_model;
     uint64_t key = txd_rng_key(step, "memory");
 
-    ok(txd_inputs_make_memory(inputs, from->arena, length, width, TXD_F64));
+    OK(txd_inputs_make_memory(inputs, from->arena, length, width, TXD_F64));
     for (size_t i = 0; i < pass->batch * length * width; i++)
         ((double *)inputs->memory.data)[i] = txd_rng_normal(key, i);
     for (size_t i = 0; i < pass->padding && i + 1 < length; i++)
@@ -298,12 +296,14 @@ static txd_inputs make_inputs(const live *from, const recorded_pass *pass, size_
     txd_inputs inputs;
     size_t length = pass->lengths[step], cells = pass->batch * length;
 
-    ok(txd_inputs_make(&inputs, from->arena, pass->batch, length));
+    OK(txd_inputs_make(&inputs, from->arena, pass->batch, length));
     for (size_t i = 0; i < cells; i++)
         inputs.tokens[i] = (int32_t)((i * 7 + step * 3 + 1) % from->config.vocab);
     for (size_t i = 0; i < pass->padding && i + 1 < length; i++)
         inputs.valid[cells - 1 - i] = 0;
     txd_inputs_count_positions(&inputs);
+    for (size_t i = length / 2; i < length; i++)
+        inputs.document[i] = 1;
     if (pass->memory)
         make_memory(&inputs, from, pass, step);
     return inputs;
@@ -331,16 +331,16 @@ static txd_recorder *make_recorder(const char *path, const live *from,
     for (size_t i = 0; pass->memory && i < pass->steps; i++)
         if (pass->memory[i] > context.memory)
             context.memory = pass->memory[i];
-    ok(txd_points_order(&order, &context.stops, from->arena, &from->config));
+    OK(txd_points_order(&order, &context.stops, from->arena, &from->config));
     context.order = order;
-    ok(txd_cfg_parse(&root, from->arena, "record.cfg",
+    OK(txd_cfg_parse(&root, from->arena, "record.cfg",
                      pass->record ? pass->record : "seed = 1;"));
     *backward = txd_record_asks_gradients(root);
-    ok(txd_record_read(&uses, &count, from->arena, root, &context));
+    OK(txd_record_read(&uses, &count, from->arena, root, &context));
     txd_text_init(&config);
     txd_config_print(&config, &from->config);
     info.config = txd_text_get(&config);
-    ok(txd_recorder_create(&recorder, path, false, &context, &info, uses, count));
+    OK(txd_recorder_create(&recorder, path, false, &context, &info, uses, count));
     txd_text_finish(&config);
     return recorder;
 }
@@ -362,16 +362,16 @@ void pass_record(const char *path, const recorded_pass *pass, pass_log *log)
     taps[options.tap_count++] = &log->tap;
     options.claimed = &from.config;
     options.params = from.params;
-    ok(txd_run_create(&run, from.model, &options));
+    OK(txd_run_create(&run, from.model, &options));
     for (size_t step = 0; step < pass->steps; step++) {
         txd_inputs inputs = make_inputs(&from, pass, step);
 
-        ok(txd_recorder_step_begin(recorder, &inputs, (int)step));
-        ok(txd_run_pass(run, &inputs, (int)step));
-        ok(txd_recorder_step_end(recorder, txd_run_loss(run),
+        OK(txd_recorder_step_begin(recorder, &inputs, (int)step));
+        OK(txd_run_pass(run, &inputs, (int)step));
+        OK(txd_recorder_step_end(recorder, txd_run_loss(run),
                                  txd_run_gradient_norm(run)));
     }
-    ok(txd_recorder_close(recorder, true));
+    OK(txd_recorder_close(recorder, true));
     txd_run_destroy(run);
     unload(&from);
 }
@@ -382,9 +382,9 @@ void pass_replay(const char *path, pass_log *log)
     txd_replay *replay;
     txd_trace *trace;
 
-    ok(txd_recording_open(&trace, path, NULL));
-    ok(txd_replay_create(&replay, trace));
-    ok(txd_replay_feed(replay, taps, 1));
+    OK(txd_recording_open(&trace, path, NULL));
+    OK(txd_replay_create(&replay, trace));
+    OK(txd_replay_feed(replay, taps, 1));
     txd_replay_destroy(replay);
     txd_trace_destroy(trace);
 }

@@ -6,6 +6,7 @@
 #ifndef TXD_TESTS_PASS_LOG_H
 #define TXD_TESTS_PASS_LOG_H
 
+#include "suite.h"
 #include "txd.h"
 
 typedef struct logged_block {
@@ -28,8 +29,8 @@ typedef struct pass_log {
     const char *points; /* globs of sites to ask for; NULL = all, and parameters */
     unsigned asks;      /* bits to ask for; ROWS only where there are rows */
     txd_point earlier;  /* added to the log of attn.weights; TXD_POINT_COUNT = none */
-    /* The value and the gradient of this point are added to the log of the gradients of
-     * attn.scores and mlp.up; TXD_POINT_COUNT = none. */
+    /* The value and the gradient of this point are added to the log of every gradient;
+     * TXD_POINT_COUNT = none. */
     txd_point later;
     logged_block *blocks;
     size_t count, capacity, steps;
@@ -43,7 +44,8 @@ void pass_log_finish(pass_log *log);
 void pass_log_same(const pass_log *found, const pass_log *expected, unsigned parts,
                    double tolerance);
 
-/* A model by cfg text, or a folder of real models, that is recorded while it runs. */
+/* A model by cfg text, or a folder of real models, that is recorded while it runs. The
+ * first row holds two documents. */
 typedef struct recorded_pass {
     const char *cfg;       /* or NULL, with: */
     const char *folder;    /* path of a checkpoint */
@@ -61,5 +63,21 @@ void pass_record(const char *path, const recorded_pass *pass, pass_log *log);
 
 /* Opens the recording and feeds it to `log`. */
 void pass_replay(const char *path, pass_log *log);
+
+/* Both, with logs of `points`; the logs must be the same (pass_log_same). */
+static inline void pass_compare(const recorded_pass *pass, unsigned asks,
+                                const char *points, double tolerance)
+{
+    const char *path = test_file("pass.h5");
+    pass_log live, replayed;
+
+    pass_log_init(&live, asks, points);
+    pass_log_init(&replayed, asks, points);
+    pass_record(path, pass, &live);
+    pass_replay(path, &replayed);
+    pass_log_same(&replayed, &live, asks, tolerance);
+    pass_log_finish(&live);
+    pass_log_finish(&replayed);
+}
 
 #endif

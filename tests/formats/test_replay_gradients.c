@@ -9,8 +9,6 @@
 #include "pass_log.h"
 #include "suite.h"
 
-#define ok(call) ck_assert_msg((call) == TXD_OK, "%s", txd_message())
-
 #define EVERYTHING ((unsigned)(TXD_ASK_VALUE | TXD_ASK_STATS))
 #define FULL                                                                           \
     "record = ( { probe = \"full\"; points = \"*,*@grad\"; }, { probe = \"stats\"; "   \
@@ -225,8 +223,8 @@ START_TEST(a_replay_says_which_gradients_it_can_offer)
 
     pass_log_init(&none, 0, NULL);
     pass_record(path, &pass, &none);
-    ok(txd_recording_open(&trace, path, NULL));
-    ok(txd_replay_create(&replay, trace));
+    OK(txd_recording_open(&trace, path, NULL));
+    OK(txd_replay_create(&replay, trace));
     ck_assert_uint_eq(txd_replay_offers(replay, TXD_POINT_ATTN_Q, 2), 0);
     ck_assert_uint_eq(txd_replay_offers_gradient(replay, TXD_POINT_ATTN_Q, 2), both);
     ck_assert_uint_eq(txd_replay_offers_gradient(replay, TXD_POINT_ATTN_Q, 1), 0);
@@ -261,18 +259,18 @@ static void expect_refusal(const char *name, size_t last, const char *part_of_me
     txd_trace *trace;
     size_t id;
 
-    ok(txd_recording_create(&recording, path, false));
-    ok(txd_recording_meta(recording, "config", decoder));
-    ok(txd_recording_dataset(recording, &id, &spec));
-    ok(txd_recording_write(recording, id, 0, start, spec.dims, values, TXD_F32));
-    ok(txd_recording_close(recording, true));
-    ok(txd_recording_open(&trace, path, NULL));
+    OK(txd_recording_create(&recording, path, false));
+    OK(txd_recording_meta(recording, "config", decoder));
+    OK(txd_recording_dataset(recording, &id, &spec));
+    OK(txd_recording_write(recording, id, 0, start, spec.dims, values, TXD_F32));
+    OK(txd_recording_close(recording, true));
+    OK(txd_recording_open(&trace, path, NULL));
     if (part_of_message) {
         ck_assert_int_eq(txd_replay_create(&replay, trace), TXD_ERR_FORMAT);
         ck_assert_msg(strstr(txd_message(), part_of_message) != NULL, "%s",
                       txd_message());
     } else {
-        ok(txd_replay_create(&replay, trace));
+        OK(txd_replay_create(&replay, trace));
         ck_assert_uint_ne(txd_replay_offers_parameter_gradients(replay), 0);
         txd_replay_destroy(replay);
     }
