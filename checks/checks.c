@@ -85,6 +85,7 @@ static void wrap(entry *e)
     e->outer.needs = e->tap.needs ? outer_needs : NULL;
     e->outer.reduce = e->tap.reduce ? outer_reduce : NULL;
     e->outer.merge = outer_merge;
+    e->outer.independent = true; /* laws share nothing */
     e->outer.step_end = e->tap.step_end ? outer_step_end : NULL;
 }
 

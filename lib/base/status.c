@@ -8,13 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 2048
-
-static _Thread_local char message[MESSAGE_BYTES];
+static _Thread_local char message[TXD_MESSAGE_BYTES];
 
 txd_status txd_fail(txd_status status, const char *format, ...)
 {
-    char next[MESSAGE_BYTES];
+    char next[TXD_MESSAGE_BYTES];
     va_list arguments;
 
     va_start(arguments, format);
@@ -26,7 +24,7 @@ txd_status txd_fail(txd_status status, const char *format, ...)
 
 txd_status txd_fail_prefix(txd_status status, const char *format, ...)
 {
-    char next[MESSAGE_BYTES];
+    char next[TXD_MESSAGE_BYTES];
     va_list arguments;
     size_t used;
 

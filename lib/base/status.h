@@ -34,6 +34,9 @@ txd_status txd_fail(txd_status status, const char *format, ...) TXD_PRINTF(2, 3)
 /* Puts "text: " in front of this thread's message; returns `status`. */
 txd_status txd_fail_prefix(txd_status status, const char *format, ...) TXD_PRINTF(2, 3);
 
+/* Longer messages are cut. */
+#define TXD_MESSAGE_BYTES 2048
+
 /* This thread's message; "" before the first failure. Owned by the library, valid
  * until the thread's next failure. */
 const char *txd_message(void);

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "model/operands.h"
+#include "ops/args.h"
+#include "ops/kernels.h"
 
 /* The part of an operand's whole value: [begin, end) of each axis, all if not `set`. */
 typedef struct box {
@@ -241,35 +243,35 @@ bool txd_block_judges(const txd_block *block, const size_t *at)
     return !is_tile(block->site->point) || is_seen(block, at);
 }
 
-/* The first from `i` on that is not finite, or `count`. Nearly all are finite, so this
- * loop is what a search costs. */
+static bool all_finite(const txd_tensor *value, size_t begin, size_t end)
+{
+    return value->dtype == TXD_F32 &&
+           txd_kernels_here()->finite((const float *)value->data + begin, end - begin);
+}
+
+/* The first from `i` on that is not finite, or `count`. */
 static size_t search(const txd_tensor *value, size_t i, size_t count)
 {
-    if (value->dtype == TXD_F32)
-        while (i < count && isfinite(((const float *)value->data)[i]))
-            i++;
-    else if (value->dtype == TXD_F64)
-        while (i < count && isfinite(((const double *)value->data)[i]))
-            i++;
-    else
-        while (i < count && isfinite(txd_tensor_get(value, i)))
-            i++;
+    while (i < count && isfinite(txd_tensor_get(value, i)))
+        i++;
     return i;
 }
 
 /* One row of a tile, where hidden cells are infinite as a rule. */
-static bool search_row(size_t at[TXD_MAX_RANK], const txd_block *block, size_t first)
+static bool search_row(size_t at[TXD_MAX_RANK], const txd_block *block, size_t row)
 {
     const txd_inputs *inputs = block->pass->inputs;
-    size_t keys = block->value.dims[block->value.rank - 1];
+    size_t keys = block->value.dims[block->value.rank - 1], first = row * keys;
+    txd_span span = txd_span_of(block->seen, row, 0, keys);
     txd_mask_view mask;
 
     coordinates(at, block, first);
-    if (!inputs->valid[at[0] * inputs->length + at[2]])
+    if (!inputs->valid[at[0] * inputs->length + at[2]] ||
+        all_finite(&block->value, first + span.begin, first + span.end))
         return false;
     mask = mask_of(block, at[0]);
-    for (size_t i = first; (i = search(&block->value, i, first + keys)) < first + keys;
-         i++) {
+    for (size_t i = first + span.begin;
+         (i = search(&block->value, i, first + span.end)) < first + span.end; i++) {
         at[3] = block->start[3] + i - first;
         if (txd_mask_hides(&mask, at[2], at[3]) == TXD_SEEN)
             return true;
@@ -281,18 +283,30 @@ static bool search_tile(size_t at[TXD_MAX_RANK], const txd_block *block, size_t 
 {
     size_t keys = block->value.dims[block->value.rank - 1];
 
-    for (size_t first = 0; first < count; first += keys)
-        if (search_row(at, block, first))
+    for (size_t row = 0; row * keys < count; row++)
+        if (search_row(at, block, row))
             return true;
     return false;
+}
+
+/* Statistics are of what is judged. */
+static bool is_told_finite(const txd_block *block)
+{
+    if (block->part)
+        return block->part->nonfinite == 0;
+    return block->stats && block->stats[TXD_STAT_NONFINITE] == 0;
 }
 
 bool txd_block_nonfinite(size_t at[TXD_MAX_RANK], const txd_block *block)
 {
     size_t count = block->value.data ? txd_tensor_count(&block->value) : 0;
 
+    if (count == 0 || is_told_finite(block))
+        return false;
     if (!txd_site_is_parameter(block->site->kind) && is_tile(block->site->point))
         return search_tile(at, block, count);
+    if (all_finite(&block->value, 0, count))
+        return false;
     for (size_t i = 0; (i = search(&block->value, i, count)) < count; i++) {
         coordinates(at, block, i);
         if (txd_block_judges(block, at))

@@ -264,28 +264,6 @@ static txd_status edit_value(txd_run *run, const struct txd_wish *wish,
                : txd_run_store(run, block->value.data, txd_tensor_count(&block->value));
 }
 
-/* Reduces and merges at once: for blocks that no worker made. */
-txd_status txd_taps_read(txd_run *run, const unsigned *asks, txd_block *block)
-{
-    for (size_t t = 0; t < run->tap_count; t++) {
-        const txd_tap *tap = run->taps[t];
-        void *slot = run->slot + run->slot_offset[t];
-
-        if (!(asks[t] & TXD_ASK_READS))
-            continue;
-        block->tap = tap;
-        if (tap->reduce != NULL && tap->slot_bytes > 0) {
-            memset(slot, 0, tap->slot_bytes);
-            tap->reduce(slot, tap->self, block);
-        } else {
-            slot = NULL;
-        }
-        if (tap->merge != NULL)
-            TXD_TRY(tap->merge(tap->self, block, slot));
-    }
-    return TXD_OK;
-}
-
 static txd_status offer(txd_run *run, txd_site_kind kind, int stop, void *data)
 {
     const struct txd_wish *wish = &run->watch[kind].wishes[stop];

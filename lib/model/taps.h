@@ -7,8 +7,8 @@
  * Values come in blocks: a whole value, or a tile of one (a few query rows of one
  * head; a few rows of the logits). Reading is split so that it can use all cores and
  * still give the same result for any number of threads: `reduce` runs on worker
- * threads, is pure, and writes only its slot; `merge` runs on the calling thread, in
- * index order. The same taps are fed by a live pass (model/run.h) and by a recording
+ * threads, is pure, and writes only its slot; `merge` runs on the calling thread (but
+ * see `independent`), in index order. The same taps are fed by a live pass (model/run.h) and by a recording
  * (formats/replay.h).
  */
 #ifndef TXD_MODEL_TAPS_H
@@ -16,6 +16,7 @@
 
 #include "model/inputs.h"
 #include "model/points.h"
+#include "ops/mask.h"
 #include "ops/rows.h"
 #include "ops/stats.h"
 
@@ -82,6 +83,7 @@ typedef struct txd_pass {
 void txd_pass_set_format(txd_pass *pass, txd_dtype format);
 
 typedef struct txd_block txd_block;
+struct txd_stats_part; /* ops/args.h */
 
 struct txd_block {
     const txd_site *site;
@@ -97,6 +99,12 @@ struct txd_block {
     const double *rows;
     /* TXD_STAT_COUNT_OF statistics of the whole value; in the last block, else NULL */
     const double *stats;
+    /* Statistics of this part of a value that comes in parts, or NULL: of what is
+     * judged (no padded queries, no cells that the claimed mask hides). */
+    const struct txd_stats_part *part;
+    /* Of a tile: the columns in each row that the claimed mask shows (txd_span_of),
+     * where they are one run; else NULL. */
+    const txd_spans *seen;
     /* Earlier values of the same layer and step that the tap named in `needs`. */
     txd_status (*earlier)(txd_tensor *out, const txd_block *block, txd_point point);
     txd_status (*gradient)(txd_tensor *out, const txd_block *block, txd_point point);
@@ -136,6 +144,9 @@ typedef struct txd_tap {
     void (*reduce)(void *slot, const void *self, const txd_block *block);
     /* slot is NULL if there was no reduce. A failure stops the run. */
     txd_status (*merge)(void *self, const txd_block *block, const void *slot);
+    /* merge touches nothing that other taps touch: blocks that are offered whole may go
+     * to several such taps at the same time, to each on some thread, in order. */
+    bool independent;
     /* After the last block of a step. NULL = nothing. */
     txd_status (*step_end)(void *self, const txd_pass *pass);
 } txd_tap;

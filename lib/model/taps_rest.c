@@ -9,14 +9,13 @@
 #include "ops/cpu.h"
 #include "ops/ref.h"
 
-static void add_logit_stats(txd_run *run, const struct txd_logit_tile *tile,
-                            const void *data)
+static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
+                            const struct txd_logit_tile *tile, const void *data)
 {
     size_t vocab = run->model->config->vocab;
     size_t row = tile->batch * run->length + tile->first;
-    struct txd_stats_part part;
     struct txd_stats_args args = {
-        .part = &part,
+        .part = part,
         .x = data,
         .skip_row = run->padded + row,
         .rows = tile->rows,
@@ -27,7 +26,7 @@ static void add_logit_stats(txd_run *run, const struct txd_logit_tile *tile,
     };
 
     (void)run->model->backend->ops.stats(&run->ctx, &args);
-    txd_stats_merge(&run->logit_stats, &part);
+    txd_stats_merge(&run->logit_stats, part);
 }
 
 txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile,
@@ -40,6 +39,7 @@ txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile
     const txd_extent extent = txd_run_extent(run);
     struct txd_block_source source = {run, NULL, tile};
     double stats[TXD_STAT_COUNT_OF];
+    struct txd_stats_part part;
     txd_block block;
 
     if (wish->all == 0)
@@ -51,7 +51,8 @@ txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile
     block.start[1] = tile->first;
     block.last = tile->last;
     if (wish->all & TXD_ASK_STATS) {
-        add_logit_stats(run, tile, data);
+        add_logit_stats(&part, run, tile, data);
+        block.part = &part;
         if (tile->last) {
             txd_stats_final(stats, &run->logit_stats);
             block.stats = stats;

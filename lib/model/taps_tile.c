@@ -66,12 +66,15 @@ static txd_block tile_block(const struct txd_block_source *source, txd_site_kind
     txd_block block = txd_taps_block(source, kind, txd_run_stop(run, point, layer));
     const size_t start[4] = {tile->batch, tile->head, tile->first, tile->key_begin};
     const txd_extent extent = txd_run_extent(run);
+    unsigned wants = wish_of(run, tile, kind, which, layer)->all;
 
     block.value = txd_tile_tensor(run, tile, kind, point);
-    if (!(run->watch[kind].wishes[txd_run_stop(run, point, layer)].all & TXD_ASK_VALUE))
+    if (!(wants & TXD_ASK_VALUE))
         block.value.data = NULL; /* it may be overwritten by the time of the merge */
     txd_point_dims(block.dims, run->model->config, point, &extent);
     memcpy(block.start, start, sizeof start);
+    block.part = wants & TXD_ASK_STATS ? &tile->parts[which] : NULL;
+    block.seen = tile->is_regular ? &tile->spans.seen : NULL;
     if (kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS &&
         (txd_run_wants(run, point, layer) & TXD_ASK_ROWS))
         block.rows = tile->row_statistics;

@@ -57,7 +57,7 @@ alone(size_t count, txd_status (*body)(void *self, size_t i, int worker), void *
 struct failure {
     size_t index;
     txd_status status;
-    char message[512];
+    char message[TXD_MESSAGE_BYTES];
 };
 
 static void remember(struct failure *failure, size_t i, txd_status status)

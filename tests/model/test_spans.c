@@ -10,6 +10,7 @@
 #include "cross.h"
 #include "faults/wrap.h"
 #include "model/run_private.h"
+#include "ops/args.h"
 #include "suite.h"
 
 #define SIZES                                                                          \
@@ -187,6 +188,80 @@ START_TEST(spans_and_maps_give_the_same_bits_on_the_other_backends)
 }
 END_TEST
 
+/* ---- what a tap is told of a tile ---- */
+
+static unsigned ask_tiles(void *self, const txd_site *site)
+{
+    (void)self;
+    return !txd_site_is_parameter(site->kind) &&
+                   txd_point_get(site->point)->place == TXD_PLACE_TILE
+               ? TXD_ASK_VALUE | TXD_ASK_STATS
+               : 0;
+}
+
+/* Counts what is judged, and holds the spans to the rule. */
+static size_t look_at_row(const txd_block *block, size_t row)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    txd_mask_view mask = txd_mask_of_attention(
+        txd_point_attention(block->site->point),
+        &block->pass->claimed->layers[block->site->layer], inputs, block->start[0]);
+    size_t query = block->start[2] + row, seen = 0;
+
+    for (size_t j = 0; j < block->value.dims[3]; j++) {
+        bool shown = txd_mask_hides(&mask, query, block->start[3] + j) == TXD_SEEN;
+
+        if (block->seen)
+            ck_assert(txd_span_has(block->seen, row, j) == shown);
+        seen += shown;
+    }
+    return inputs->valid[block->start[0] * inputs->length + query] ? seen : 0;
+}
+
+static txd_status look(void *self, const txd_block *block, const void *slot)
+{
+    size_t *looks = self, judged = 0;
+
+    (void)slot;
+    ck_assert_ptr_nonnull(block->part);
+    for (size_t r = 0; r < block->value.dims[2]; r++)
+        judged += look_at_row(block, r);
+    ck_assert_uint_eq((size_t)block->part->count, judged);
+    looks[block->seen != NULL]++;
+    return TXD_OK;
+}
+
+START_TEST(a_tap_is_told_which_cells_of_a_tile_are_seen)
+{
+    for (size_t m = 0; m < MASKS; m++) {
+        observed o = {0};
+        size_t looks[2] = {0, 0};
+        txd_tap tap = {.name = "look",
+                       .self = looks,
+                       .gradients = true,
+                       .ask = ask_tiles,
+                       .merge = look};
+        txd_tap *taps[1] = {&tap};
+        txd_run_options options = {
+            .claimed = &o.config, .taps = taps, .tap_count = 1, .backward = true};
+        const size_t real[2] = {MEMORY, 33};
+        char cfg[600];
+
+        snprintf(cfg, sizeof cfg, "model : { preset = \"mini\"; %s cross = true; }; %s",
+                 SIZES, masks[m]);
+        cross_start(&o, cfg, "cpu32", LENGTH);
+        pad(&o.inputs, RIGHT);
+        o.inputs.document[LENGTH + 3] = (int32_t)(m % 2);
+        OK(observe_memory(&o, MEMORY, real));
+        OK(txd_run_create(&o.run, o.model, &options));
+        OK(txd_run_pass(o.run, &o.inputs, 0));
+        ck_assert_uint_gt(looks[1], 0);
+        ck_assert((looks[0] > 0) == (m % 2 == 1));
+        observe_finish(&o);
+    }
+}
+END_TEST
+
 START_TEST(irregular_rows_have_maps_beside_rows_that_have_spans)
 {
     observed o = {0};
@@ -203,4 +278,5 @@ END_TEST
 TEST_MAIN(spans_and_maps_give_the_same_bits,
           spans_and_maps_give_the_same_bits_in_cross_attention,
           spans_and_maps_give_the_same_bits_on_the_other_backends,
+          a_tap_is_told_which_cells_of_a_tile_are_seen,
           irregular_rows_have_maps_beside_rows_that_have_spans)

@@ -4,7 +4,10 @@
  * when they fail; and no work at all when nobody listens.
  */
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "model/run_private.h"
 #include "observe.h"
@@ -65,6 +68,69 @@ START_TEST(a_failing_tap_stops_the_run_with_its_status)
     ck_assert_int_eq(pass_with(&o, &tap, 0), TXD_ERR_IO);
     ck_assert_uint_eq(p.merges, 1);
     ck_assert_ptr_null(observe_site(&o, "logits"));
+    observe_finish(&o);
+}
+END_TEST
+
+/* ---- taps that have nothing to do with one another ---- */
+
+/* Meets another tap in its merge: at the embedding each waits for the other. */
+struct meeting {
+    atomic_int *arrived;
+    size_t merges;
+    bool met;
+};
+
+static unsigned ask_embedding(void *self, const txd_site *site)
+{
+    (void)self;
+    return site->point == TXD_POINT_EMBED_OUT ? TXD_ASK_VALUE : 0;
+}
+
+static txd_status meet(void *self, const txd_block *block, const void *slot)
+{
+    struct meeting *m = self;
+    time_t begin = time(NULL);
+
+    (void)block;
+    (void)slot;
+    m->merges++;
+    atomic_fetch_add(m->arrived, 1);
+    while (atomic_load(m->arrived) < 2 && time(NULL) - begin < 20)
+        sched_yield();
+    m->met = atomic_load(m->arrived) == 2;
+    return txd_fail(TXD_ERR_IO, "%0600d", 7);
+}
+
+START_TEST(independent_taps_see_a_whole_value_at_the_same_time)
+{
+    observed o = {0};
+    atomic_int arrived = 0;
+    struct meeting m[2] = {{&arrived, 0, false}, {&arrived, 0, false}};
+    txd_tap tap[2];
+    txd_tap *taps[2] = {&tap[0], &tap[1]};
+    txd_run_options options = {
+        .claimed = &o.config, .taps = taps, .tap_count = 2, .threads = 2};
+
+    for (int i = 0; i < 2; i++)
+        tap[i] = (txd_tap){.name = "meeting",
+                           .self = &m[i],
+                           .ask = ask_embedding,
+                           .merge = meet,
+                           .independent = true};
+    OK(observe_cfg(&o,
+                   "model : { preset = \"mini\"; n_layers = 1; d_model = 256; n_heads "
+                   "= 4; vocab = 50; "
+                   "max_seq_len = 1024; };",
+                   "cpu32"));
+    OK(observe_random(&o, 1, 1024));
+    OK(txd_run_create(&o.run, o.model, &options));
+    ck_assert_int_eq(txd_run_pass(o.run, &o.inputs, 0), TXD_ERR_IO);
+    ck_assert_uint_eq(strlen(txd_message()), 600);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(m[i].merges, 1);
+        ck_assert(m[i].met);
+    }
     observe_finish(&o);
 }
 END_TEST
@@ -166,6 +232,7 @@ END_TEST
 
 TEST_MAIN(a_tap_is_asked_about_every_site_and_given_only_what_it_asked_for,
           tiles_come_in_order_and_the_last_one_says_so,
+          independent_taps_see_a_whole_value_at_the_same_time,
           a_failing_tap_stops_the_run_with_its_status,
           a_pass_stops_between_layers_when_it_is_told_to,
           without_listeners_nothing_is_done_for_them,
