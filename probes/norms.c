@@ -5,6 +5,7 @@
  * the norm of every parameter. Gradients too, of both, where they are asked for.
  * Padded tokens do not count.
  */
+#include "ops/kernels.h"
 #include "probes/common.h"
 
 #include <math.h>
@@ -55,7 +56,7 @@ static txd_status fill(void *self)
 }
 
 /* Squares that overflow or vanish are taken again, scaled by the largest element. */
-static double norm(const txd_tensor *value, size_t begin, size_t width)
+static double norm_of_any(const txd_tensor *value, size_t begin, size_t width)
 {
     double sum = 0, largest = 0;
 
@@ -76,6 +77,17 @@ static double norm(const txd_tensor *value, size_t begin, size_t width)
         sum += x * x;
     }
     return largest * sqrt(sum);
+}
+
+/* Squares of float32 neither overflow nor vanish in double. */
+static double norm(const txd_tensor *value, size_t begin, size_t width)
+{
+    double sum;
+
+    if (value->dtype != TXD_F32)
+        return norm_of_any(value, begin, width);
+    sum = txd_kernels_here()->squares((const float *)value->data + begin, width);
+    return isfinite(sum) ? sqrt(sum) : norm_of_any(value, begin, width);
 }
 
 static void add(moments *to, double length)

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "ops/kernels.h"
 #include "probes/common.h"
 
 #define PIECE 256
@@ -38,43 +39,83 @@ double txd_pool_larger(double a, double b)
     return larger(a, b);
 }
 
-/* Weights of the keys begin to begin + keys - 1 into a row of cells. */
-static void pool_piece(double *sum, double *top, const txd_pool_grid *to,
-                       const double *weights, size_t begin, size_t keys)
+/* Rows of a piece of the keys, one added to the other. */
+typedef struct columns {
+    double sum[PIECE], top[PIECE];
+    float top_of_floats[PIECE]; /* of float32, instead of top */
+} columns;
+
+static void start_columns(columns *to, size_t keys)
 {
+    for (size_t k = 0; k < keys; k++) {
+        to->sum[k] = 0;
+        to->top[k] = -INFINITY;
+        to->top_of_floats[k] = -INFINITY;
+    }
+}
+
+static void add_row(columns *to, const txd_block *block, size_t at, size_t keys)
+{
+    double weights[PIECE];
+
+    if (block->value.dtype == TXD_F32) {
+        txd_kernels_here()->columns(to->sum, to->top_of_floats,
+                                    (const float *)block->value.data + at, keys);
+        return;
+    }
+    txd_block_read(weights, block, at, keys);
+    for (size_t k = 0; k < keys; k++) {
+        to->sum[k] += weights[k];
+        to->top[k] = larger(weights[k], to->top[k]);
+    }
+}
+
+/* Columns of the keys begin to begin + keys - 1 into a row of cells. */
+static void pool_columns(const txd_pool_grid *to, size_t i, const columns *from,
+                         size_t begin, size_t keys)
+{
+    double *sum = to->sum + i * to->keys.cells, *top = to->top + i * to->keys.cells;
     size_t j = txd_pool_cell(begin, to->keys);
 
     for (size_t k = 0; k < keys; j++) {
         size_t end = begin_of(j + 1, to->keys) - begin;
-        double all = sum[j], most = top[j];
 
         for (end = end < keys ? end : keys; k < end; k++) {
-            all += weights[k];
-            most = larger(weights[k], most);
+            sum[j] += from->sum[k];
+            top[j] = larger(from->top[k], top[j]);
+            top[j] = larger((double)from->top_of_floats[k], top[j]);
         }
-        sum[j] = all;
-        top[j] = most;
+    }
+}
+
+/* Queries `from` to `end` - 1 of the block, which share the row of cells i. */
+static void pool_rows(const txd_pool_grid *to, size_t i, const txd_block *block,
+                      size_t index, size_t from, size_t end)
+{
+    size_t queries = block->value.dims[2], keys = block->value.dims[3];
+    size_t batch = block->start[0] + index / block->value.dims[1];
+    columns piece;
+
+    for (size_t k = 0, n; k < keys; k += n) {
+        n = keys - k < PIECE ? keys - k : PIECE;
+        start_columns(&piece, n);
+        for (size_t q = from; q < end; q++)
+            if (txd_block_is_valid(block, batch, block->start[2] + q))
+                add_row(&piece, block, (index * queries + q) * keys + k, n);
+        pool_columns(to, i, &piece, block->start[3] + k, n);
     }
 }
 
 void txd_pool_head(const txd_pool_grid *to, const txd_block *block, size_t index)
 {
-    size_t queries = block->value.dims[2], keys = block->value.dims[3];
-    size_t batch = block->start[0] + index / block->value.dims[1];
-    double weights[PIECE];
+    size_t first = block->start[2], queries = block->value.dims[2];
 
-    for (size_t q = 0; q < queries; q++) {
-        size_t query = block->start[2] + q;
-        size_t i = txd_pool_cell(query, to->queries) - to->first;
+    for (size_t q = 0, end; q < queries; q = end) {
+        size_t i = txd_pool_cell(first + q, to->queries);
 
-        if (!txd_block_is_valid(block, batch, query))
-            continue;
-        for (size_t k = 0, n; k < keys; k += n) {
-            n = keys - k < PIECE ? keys - k : PIECE;
-            txd_block_read(weights, block, (index * queries + q) * keys + k, n);
-            pool_piece(to->sum + i * to->keys.cells, to->top + i * to->keys.cells, to,
-                       weights, block->start[3] + k, n);
-        }
+        end = begin_of(i + 1, to->queries) - first;
+        end = end < queries ? end : queries;
+        pool_rows(to, i - to->first, block, index, q, end);
     }
 }
 

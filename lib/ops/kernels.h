@@ -120,6 +120,8 @@ typedef struct txd_kernels {
                     double first);
     /* -sum of x log x over x > 0, x finite: each term within 2^-35 of itself. */
     double (*entropy)(const float *x, size_t count);
+    /* sum += x; top = the larger of top and x, NaN if either is. */
+    void (*columns)(double *sum, float *top, const float *x, size_t count);
 } txd_kernels;
 
 /* The best set that this CPU runs. */

@@ -8,6 +8,7 @@
 
 #include "ops/kernels.h"
 #include "ops/kernels_activate_internal.h"
+#include "ops/kernels_columns_internal.h"
 #include "ops/kernels_entropy_internal.h"
 #include "ops/kernels_exp_internal.h"
 #include "ops/kernels_mask_internal.h"
@@ -31,7 +32,7 @@
         .rotate = rotate_row, .turn = turn_row, .largest = largest_row,                \
         .exp_sums = exp_sums_row, .scale_twice = scale_twice_row, .dot = dot_row,      \
         .weigh = weigh_row, .moments = moments_row, .weights = weights_row,            \
-        .entropy = entropy_row,                                                        \
+        .entropy = entropy_row, .columns = columns_row,                                \
     }
 
 #endif

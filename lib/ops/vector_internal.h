@@ -82,6 +82,11 @@ INLINE doubles load_doubles(const double *at)
     return x;
 }
 
+INLINE void store_doubles(double *at, doubles x)
+{
+    memcpy(at, &x, sizeof x);
+}
+
 INLINE ints load_ints(const int32_t *at)
 {
     ints x;

@@ -91,13 +91,26 @@ static void run_entropy(const txd_kernels *k, const struct kernel_row *row)
     row->numbers[0] = k->entropy(row->x, row->count);
 }
 
+static void run_columns(const txd_kernels *k, const struct kernel_row *row)
+{
+    double sum[KERNEL_LENGTHS];
+
+    for (size_t i = 0; i < row->count; i++) {
+        sum[i] = 0x1p-40 * (double)i;
+        row->out[i] = row->y[i];
+    }
+    k->columns(sum, row->out, row->x, row->count);
+    for (size_t i = 0; i < row->count; i++)
+        row->numbers[i % KERNEL_NUMBERS] += sum[i];
+}
+
 static const struct kernel_case cases[] = {
     {"exp", run_exp, true},           {"scans", run_scans, false},
     {"fill", run_fill, false},        {"mask", run_mask, true},
     {"exp_sums", run_exp_sums, true}, {"scale_twice", run_scale_twice, true},
     {"dot", run_dot, false},          {"weigh", run_weigh, true},
     {"moments", run_moments, false},  {"weights", run_weights, false},
-    {"entropy", run_entropy, false},
+    {"entropy", run_entropy, false},  {"columns", run_columns, false},
 };
 
 START_TEST(every_set_gives_the_bits_of_the_portable_one)

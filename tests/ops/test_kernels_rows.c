@@ -172,6 +172,32 @@ START_TEST(sums_of_weights_are_taken_in_double)
 }
 END_TEST
 
+START_TEST(columns_are_summed_in_double_and_a_nan_stays_the_largest)
+{
+    const txd_kernels *k = txd_kernels_here();
+    double sum[77], exact[77] = {0};
+    float x[77], top[77], most[77];
+
+    for (size_t i = 0; i < 77; i++) {
+        sum[i] = 0;
+        top[i] = most[i] = -INFINITY;
+    }
+    for (size_t r = 0; r < 9; r++) {
+        for (size_t i = 0; i < 77; i++) {
+            x[i] = (float)txd_rng_normal(r, i);
+            x[i] = r == i % 9 && i > 50 ? NAN : x[i];
+            exact[i] += (double)x[i];
+            most[i] = isnan(x[i]) || isnan(most[i]) ? NAN : fmaxf(most[i], x[i]);
+        }
+        k->columns(sum, top, x, 77);
+    }
+    for (size_t i = 0; i < 77; i++) {
+        ck_assert(i > 50 ? isnan(sum[i]) : sum[i] == exact[i]);
+        ck_assert(i > 50 ? isnan(top[i]) : top[i] == most[i]);
+    }
+}
+END_TEST
+
 START_TEST(each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is)
 {
     const txd_kernels *k = txd_kernels_here();
@@ -201,4 +227,5 @@ TEST_MAIN(the_largest_is_found_in_every_place_and_a_nan_is_larger,
           moments_lose_nothing_where_all_elements_are_nearly_the_same,
           the_first_of_the_largest_weights_is_found_wherever_they_are,
           sums_of_weights_are_taken_in_double,
+          columns_are_summed_in_double_and_a_nan_stays_the_largest,
           each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is)
