@@ -5,7 +5,6 @@
  * the norm of every parameter. Gradients too, of both, where they are asked for.
  * Padded tokens do not count.
  */
-#include "ops/kernels.h"
 #include "probes/common.h"
 
 #include <math.h>

@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-#include "ops/kernels.h"
 #include "probes/common.h"
 
 #define PIECE 256

@@ -8,8 +8,8 @@
  * head; a few rows of the logits). Reading is split so that it can use all cores and
  * still give the same result for any number of threads: `reduce` runs on worker
  * threads, is pure, and writes only its slot; `merge` runs on the calling thread (but
- * see `independent`), in index order. The same taps are fed by a live pass (model/run.h) and by a recording
- * (formats/replay.h).
+ * see `independent`), in index order. The same taps are fed by a live pass
+ * (model/run.h) and by a recording (formats/replay.h).
  */
 #ifndef TXD_MODEL_TAPS_H
 #define TXD_MODEL_TAPS_H

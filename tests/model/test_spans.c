@@ -100,8 +100,9 @@ static void same_column(const struct observed_site *x, const struct observed_sit
 
     if (e % TXD_ROW_COUNT == TXD_ROW_ENTROPY)
         same |= fabs(x->rows[e] - y->rows[e]) <= 1e-30;
-    ck_assert_msg(same, "%s, row %zu: %s", x->name, e / TXD_ROW_COUNT,
-                  txd_row_get((txd_row)(e % TXD_ROW_COUNT))->name);
+    if (!same)
+        ck_abort_msg("%s, row %zu: %s", x->name, e / TXD_ROW_COUNT,
+                     txd_row_get((txd_row)(e % TXD_ROW_COUNT))->name);
 }
 
 static void same_measures(observed *a, observed *b)
@@ -139,8 +140,9 @@ static void same_but_for_signs_of_zeros(observed *a, observed *b)
         if (!is_masked_gradient(x->name))
             continue;
         for (size_t e = 0; e < x->count; e++)
-            ck_assert(x->values[e] == y->values[e] ||
-                      (isnan(x->values[e]) && isnan(y->values[e])));
+            if (x->values[e] != y->values[e] &&
+                !(isnan(x->values[e]) && isnan(y->values[e])))
+                ck_abort_msg("%s, element %zu", x->name, e);
     }
 }
 
@@ -211,8 +213,8 @@ static size_t look_at_row(const txd_block *block, size_t row)
     for (size_t j = 0; j < block->value.dims[3]; j++) {
         bool shown = txd_mask_hides(&mask, query, block->start[3] + j) == TXD_SEEN;
 
-        if (block->seen)
-            ck_assert(txd_span_has(block->seen, row, j) == shown);
+        if (block->seen && txd_span_has(block->seen, row, j) != shown)
+            ck_abort_msg("query %zu, key %zu", query, block->start[3] + j);
         seen += shown;
     }
     return inputs->valid[block->start[0] * inputs->length + query] ? seen : 0;
