@@ -96,8 +96,8 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
         if (!txd_probe_wants_head(&state->frame, block, i))
             continue;
-        for (size_t q = 0; q < queries; q++)
-            for (size_t c = 0; c < TXD_ROW_COUNT; c++)
+        for (size_t c = 0; c < TXD_ROW_COUNT; c++)
+            for (size_t q = 0; q < queries; q++)
                 values[c * all + to + q] = from[q * TXD_ROW_COUNT + c];
     }
     return TXD_OK;

@@ -11,6 +11,13 @@
 #include "ops/kernels.h"
 #include "ops/ref.h"
 
+/* Of a row without cells. */
+static const double nothing[TXD_ROW_COUNT] = {
+#define TXD_ROW(id, name, is_key, unit, meaning) (is_key) ? -1 : 0,
+#include "ops/rows.def"
+#undef TXD_ROW
+};
+
 struct run {
     size_t begin, end; /* columns */
     txd_hidden reason;
@@ -108,8 +115,7 @@ static bool healthy_row(double *row, const struct txd_rows_args *a, size_t r)
     const float *weights = (const float *)a->weights + r * a->stride;
     int64_t query = a->at.first_query + (int64_t)r;
 
-    for (int c = 0; c < TXD_ROW_COUNT; c++)
-        row[c] = txd_row_get((txd_row)c)->is_key ? -1 : 0;
+    memcpy(row, nothing, sizeof nothing);
     row[TXD_ROW_PEAK] = a->keys > 0 ? -INFINITY : 0;
     for (size_t j = 0; j < a->keys;) {
         struct run run = a->spans != NULL ? run_of_spans(a, r, j) : run_of_map(a, r, j);

@@ -15,20 +15,29 @@ INLINE bool is_finite(double sum)
     return sum - sum == 0;
 }
 
-/* Sums of x - shift and of its square in 8 lanes, the least and the largest. */
+/* Sums of x - shift and of its square in 16 lanes, the least and the largest. Doubles
+ * of the two halves of a block add up on their own: additions do not wait. */
 struct moment_lanes {
-    doubles sum[PARTS], squares[PARTS];
+    doubles sum[2][PARTS], squares[2][PARTS];
     floats low[PARTS], high[PARTS];
 };
 
+INLINE double sum_of_halves(doubles sum[2][PARTS])
+{
+    EACH_PART (p)
+        sum[0][p] += sum[1][p];
+    return sum_of_doubles(sum[0]);
+}
+
 INLINE void moment_block(struct moment_lanes *lanes, const float *x, doubles shift)
 {
-    for (int half = 0; half < LANES; half += DOUBLE_LANES)
+    EACH_HALF (half)
         EACH_PART (p) {
-            doubles away = load_wide(x + half + p * PART_DOUBLES) - shift;
+            doubles away =
+                load_wide(x + half * DOUBLE_LANES + p * PART_DOUBLES) - shift;
 
-            lanes->sum[p] += away;
-            lanes->squares[p] += away * away;
+            lanes->sum[half][p] += away;
+            lanes->squares[half][p] += away * away;
         }
     EACH_PART (p) {
         floats value = load(x + p * PART_FLOATS);
@@ -49,7 +58,8 @@ static inline bool moments_row(struct txd_moments *out, const float *x, size_t c
     double sum;
 
     EACH_PART (p) {
-        lanes.sum[p] = lanes.squares[p] = spread_double(0);
+        lanes.sum[0][p] = lanes.sum[1][p] = spread_double(0);
+        lanes.squares[0][p] = lanes.squares[1][p] = spread_double(0);
         lanes.low[p] = lanes.high[p] = spread(shift);
     }
     *out = (struct txd_moments){0, 0, 0, 0};
@@ -59,9 +69,9 @@ static inline bool moments_row(struct txd_moments *out, const float *x, size_t c
         moment_block(&lanes, x, spread_double((double)shift));
     load_tail(tail, x, count, shift);
     moment_block(&lanes, tail, spread_double((double)shift));
-    sum = sum_of_doubles(lanes.sum);
+    sum = sum_of_halves(lanes.sum);
     out->mean = (double)shift + sum / number;
-    out->deviation2 = sum_of_doubles(lanes.squares) - sum * (sum / number);
+    out->deviation2 = sum_of_halves(lanes.squares) - sum * (sum / number);
     out->deviation2 = out->deviation2 < 0 ? 0 : out->deviation2;
     out->low = least_of(lanes.low);
     out->high = largest_of(lanes.high);
@@ -70,7 +80,7 @@ static inline bool moments_row(struct txd_moments *out, const float *x, size_t c
 
 /* Weights with their places: sums, and in each lane the largest and where it was. */
 struct weight_lanes {
-    doubles sum[PARTS], distance[PARTS], away[PARTS];
+    doubles sum[2][PARTS], distance[2][PARTS], away[2][PARTS];
     floats peak[PARTS];
     ints at[PARTS], now[PARTS];
 };
@@ -82,8 +92,11 @@ INLINE void weight_lanes_begin(struct weight_lanes *lanes, double first)
                                        8, 9, 10, 11, 12, 13, 14, 15};
 
     EACH_PART (p) {
-        lanes->sum[p] = lanes->distance[p] = spread_double(0);
-        lanes->away[p] = first - load_doubles(place + p * PART_DOUBLES);
+        EACH_HALF (half) {
+            lanes->sum[half][p] = lanes->distance[half][p] = spread_double(0);
+            lanes->away[half][p] =
+                first - half * DOUBLE_LANES - load_doubles(place + p * PART_DOUBLES);
+        }
         lanes->peak[p] = spread(-__builtin_inff());
         lanes->at[p] = spread_int(-1);
         lanes->now[p] = load_ints(now + p * PART_FLOATS);
@@ -93,13 +106,13 @@ INLINE void weight_lanes_begin(struct weight_lanes *lanes, double first)
 /* The same block twice: what fills it up is 0 in x, and nothing can be below in y. */
 INLINE void weight_block(struct weight_lanes *lanes, const float *x, const float *y)
 {
-    for (int half = 0; half < LANES; half += DOUBLE_LANES)
+    EACH_HALF (half)
         EACH_PART (p) {
-            doubles w = load_wide(x + half + p * PART_DOUBLES);
+            doubles w = load_wide(x + half * DOUBLE_LANES + p * PART_DOUBLES);
 
-            lanes->sum[p] += w;
-            lanes->distance[p] += w * lanes->away[p];
-            lanes->away[p] -= DOUBLE_LANES;
+            lanes->sum[half][p] += w;
+            lanes->distance[half][p] += w * lanes->away[half][p];
+            lanes->away[half][p] -= LANES;
         }
     EACH_PART (p) {
         floats w = load(y + p * PART_FLOATS);
@@ -141,8 +154,8 @@ static inline bool weights_row(struct txd_weight_sums *out, const float *x,
     load_tail(zeros, x + whole, count - whole, 0);
     load_tail(lowest, x + whole, count - whole, -__builtin_inff());
     weight_block(&lanes, zeros, lowest);
-    out->sum = sum_of_doubles(lanes.sum);
-    out->distance = sum_of_doubles(lanes.distance);
+    out->sum = sum_of_halves(lanes.sum);
+    out->distance = sum_of_halves(lanes.distance);
     peak_of(out, &lanes);
     return is_finite(out->sum);
 }

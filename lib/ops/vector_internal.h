@@ -43,6 +43,7 @@ typedef uint64_t words __attribute__((vector_size(TXD_VECTOR_BYTES)));
 #define UNROLL _Pragma("GCC unroll 8")
 #endif
 #define EACH_PART(p) UNROLL for (int p = 0; p < PARTS; p++)
+#define EACH_HALF(h) UNROLL for (int h = 0; h < 2; h++)
 
 /* One value in every lane; - 0 is what leaves -0 as it is. */
 INLINE floats spread(float value)
