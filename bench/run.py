@@ -202,9 +202,11 @@ def over_floor(bench, length, target):
 
 
 def recording(bench, size, target):
-    for ending, what in ((".h5", "uncompressed"), (".gz.h5", "compressed")):
+    for ending, what, how in ((".h5", "uncompressed", "none"),
+                              (".gz.h5", "compressed", "deflate")):
         pairs, *_ = bench.turns(
-            lambda: bench.ours(SIZES[size], "--taps", "record", "--set", WEIGHTS, "-o",
+            lambda: bench.ours(SIZES[size], "--taps", "record", "--set", WEIGHTS,
+                               "--set", f'recording.compression="{how}"', "-o",
                                bench.scratch("weights.h5")),
             lambda: bench.peer("record", SIZES[size], bench.scratch("peer" + ending)))
         yield row_of(f"recording-{size}-{what}", f"forward that records all attention "
@@ -272,6 +274,7 @@ ROWS = [
     ("floor-4096", False, over_floor, 4096, 1.6),
     ("floor-16384", False, over_floor, 16384, 1.6),
     ("recording-S", True, recording, "S", {"uncompressed": 0.6, "compressed": 0.4}),
+    ("recording-M", True, recording, "M", {"uncompressed": 0.6, "compressed": 0.4}),
     ("scan", False, scan, "", 0.85),
     ("start-default", False, start, "default", 0.080),
     ("start-empty", False, start, "empty", 0.040),

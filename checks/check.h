@@ -57,6 +57,9 @@ typedef struct txd_check_context {
     const txd_setting *settings; /* its own group of `checks`; NULL = defaults */
     const txd_setting *rules;    /* its group of a rules file, which wins; or NULL */
     txd_dtype format;            /* of stored values: txd_roundoff_of_format */
+    const char *coarse; /* why a recording's values have fewer digits; NULL = they have
+                           not. Only valid in set-up. */
+    const char *budget; /* what a recording left out to stay small, in words; or NULL */
     bool is_drawn; /* the parameters are known to be drawn: nothing is trained yet */
     const txd_setting *weights; /* the group `weights`, by which they were; NULL = the
                                    default rules. Only valid in create. */
@@ -76,11 +79,14 @@ typedef unsigned (*txd_offers)(const void *self, txd_site_kind kind, txd_point p
 /* Descriptor, last thing in each law's file. */
 struct txd_check {
     const char *name;
-    const char *law;           /* the law in one sentence: `list checks` */
-    const char *formula;       /* for `explain` */
-    const char *causes;        /* for `explain`: what typically breaks it */
-    const char *look_next;     /* for findings */
-    const char *unit;          /* of what it counts: "rows", "cells", "values" */
+    const char *law;       /* the law in one sentence: `list checks` */
+    const char *formula;   /* for `explain` */
+    const char *causes;    /* for `explain`: what typically breaks it */
+    const char *look_next; /* for findings */
+    const char *unit;      /* of what it counts: "rows", "cells", "values" */
+    /* It holds one value against others within the roundoff of their format: not to be
+     * judged of values that were recorded with fewer digits. */
+    bool exact;
     const char *const *faults; /* that must trip it; ended by NULL */
     const txd_key *keys;       /* of `checks.<name>`; ended by NULL path; may be NULL */
     /* What it must be given: point and TXD_ASK_* bits, alternatives in order of

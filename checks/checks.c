@@ -95,6 +95,24 @@ static void skip(entry *e, const char *reason)
     snprintf(e->result.note, sizeof e->result.note, "%s", reason);
 }
 
+static void add_note(entry *e, const char *note)
+{
+    size_t used = strlen(e->result.note);
+
+    snprintf(e->result.note + used, sizeof e->result.note - used, "%s%s",
+             used ? "; " : "", note);
+}
+
+static void note_left_out_by_budget(entry *e)
+{
+    char text[200];
+
+    if (!e->context.budget)
+        return;
+    snprintf(text, sizeof text, "recording.max_bytes: %s", e->context.budget);
+    add_note(e, text);
+}
+
 static txd_status set_up(entry *e, txd_arena *arena)
 {
     const txd_check *check = e->choice.check;
@@ -110,6 +128,11 @@ static txd_status set_up(entry *e, txd_arena *arena)
     if (e->choice.layers_given == 0) {
         e->result.verdict = TXD_VERDICT_SKIP;
         txd_choice_lacks(&e->choice, e->result.note, sizeof e->result.note);
+        note_left_out_by_budget(e);
+        return TXD_OK;
+    }
+    if (check->exact && e->context.coarse) {
+        skip(e, e->context.coarse);
         return TXD_OK;
     }
     TXD_TRY(check->create(&e->state, &e->tap, &e->context));
@@ -289,14 +312,6 @@ static const char not_together[] =
 static const char never_together[] =
     "no step (or head) of which all that it reads is recorded";
 
-static void add_note(entry *e, const char *note)
-{
-    size_t used = strlen(e->result.note);
-
-    snprintf(e->result.note + used, sizeof e->result.note - used, "%s%s",
-             used ? "; " : "", note);
-}
-
 static void note_gaps(entry *e)
 {
     size_t given = e->choice.layers_given, all = e->choice.claimed->n_layers;
@@ -308,6 +323,8 @@ static void note_gaps(entry *e)
         add_note(e, text);
     if (e->is_lacking)
         add_note(e, not_together);
+    if (given < all || e->is_lacking)
+        note_left_out_by_budget(e);
 }
 
 static const char nothing[] = "there was nothing to judge";

@@ -305,6 +305,7 @@ const txd_check txd_check_grad_row_sum = {
               "between the softmax and its backward pass",
     .look_next = "the backward pass of the softmax: w (g - sum(w g)), row by row",
     .unit = "rows",
+    .exact = true,
     .faults = (const char *const[]){"softmax_jacobian_wrong", NULL},
     .needs = (const struct txd_check_need[]){ALL_OF(ATTN),
                                              ALL_OF(CROSS),

@@ -81,6 +81,7 @@ const txd_check txd_check_head_split = {
     .look_next = "the place where the projection is split in heads; the layout of the "
                  "fused matrix",
     .unit = "values",
+    .exact = true,
     .faults = (const char *const[]){"head_split_view", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_Q_PROJ, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_K_PROJ, TXD_ASK_VALUE},

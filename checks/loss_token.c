@@ -387,9 +387,9 @@ const txd_check txd_check_loss_token = {
         "labels that are shifted by the data and by the loss again; labels that "
         "are not shifted; padding that is counted; a mean over all tokens instead "
         "of those that have a target; a softmax before a loss that takes logits",
-    .look_next = "input.labels beside input.tokens: the label of position t must be "
-                 "token t + 1",
+    .look_next = "input.labels beside input.tokens: that of t must be token t + 1",
     .unit = "tokens",
+    .exact = true,
     .faults = (const char *const[]){"labels_shifted_twice", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_LOGITS, TXD_ASK_VALUE},
                                              {TXD_POINT_LOSS_TOKEN, TXD_ASK_VALUE},

@@ -291,6 +291,7 @@ const txd_check txd_check_mask_fill = {
     .look_next = "mask.fill of the claimed configuration; attn.scores and attn.masked "
                  "at the named cell",
     .unit = "cells",
+    .exact = true,
     .faults =
         (const char *const[]){"mask_fill_finite", "mask_fill_too_weak", "mask_inverted",
                               "mask_missing", "mask_off_by_one", "mask_after_softmax",

@@ -353,6 +353,7 @@ const txd_check txd_check_norm_output = {
     .look_next = "model.norm, model.norm_eps and model.norm_placement of the claimed "
                  "configuration; the value that the norm reads",
     .unit = "tokens",
+    .exact = true,
     .faults = (const char *const[]){"norm_axis_tokens", "norm_eps_huge",
                                     "norm_eps_tiny", "post_ln", NULL},
     .needs =

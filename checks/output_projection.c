@@ -51,6 +51,7 @@ const txd_check txd_check_output_projection = {
     .look_next = "attn.o.weight, its shape d_model x (heads x value width), and what "
                  "is read instead of attn.merged",
     .unit = "values",
+    .exact = true,
     .faults = (const char *const[]){"output_projection_missing", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_OUT, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_MERGED, TXD_ASK_VALUE},

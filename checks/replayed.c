@@ -6,6 +6,7 @@
  */
 #include "checks/runner.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static unsigned replay_offers(const void *self, txd_site_kind kind, txd_point point,
@@ -42,12 +43,22 @@ static txd_status judge(txd_checks **out, const txd_trace *recording,
     const char *config = txd_trace_meta(recording, "config");
     const char *weights = txd_trace_meta(recording, "weights");
     txd_check_context context = {.claimed = txd_replay_config(replay),
-                                 .format = txd_replay_format(replay)};
+                                 .format = txd_replay_format(replay),
+                                 .budget = txd_trace_meta(recording, "budget")};
+    txd_storage storage = txd_replay_storage(replay);
     txd_setting *recorded = NULL;
+    char coarse[200];
     txd_arena *arena;
     txd_status status;
 
     context.is_drawn = weights && strcmp(weights, "drawn") == 0;
+    snprintf(
+        coarse, sizeof coarse,
+        "values were recorded as %s, with fewer digits than this law needs; `check "
+        "MODEL.cfg` judges all of them",
+        txd_storage_name(storage));
+    if (storage != TXD_STORAGE_EXACT)
+        context.coarse = coarse;
     TXD_TRY(txd_arena_create(&arena));
     status = config ? txd_cfg_parse(&recorded, arena, "the recorded config", config)
                     : TXD_OK;

@@ -390,6 +390,7 @@ const txd_check txd_check_residual_sum = {
         "the two operands of the sum at the same token: the one that it equals "
         "is the one that was kept",
     .unit = "elements",
+    .exact = true,
     .faults = (const char *const[]){"residual_missing", NULL},
     .needs = wanted,
     .create = create,

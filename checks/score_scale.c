@@ -203,6 +203,7 @@ const txd_check txd_check_score_scale = {
     .look_next = "model.score_scale of the claimed configuration; attn.q and attn.k of "
                  "the named head",
     .unit = "cells",
+    .exact = true,
     .faults = (const char *const[]){"scale_missing", "fp16_scores", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_Q, TXD_ASK_VALUE},

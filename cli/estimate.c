@@ -74,8 +74,9 @@ int txd_estimate_print(txd_session *session, const txd_options *options)
         return txd_output_complain();
     }
     memory = peak_now() + pass + cost.memory + BLAS_BYTES;
-    txd_text_addf(&out, "on disk      %zu bytes (%s)\n", cost.disk,
-                  txd_output_bytes(text[0], sizeof text[0], (double)cost.disk));
+    txd_text_addf(&out, "on disk      %zu bytes (%s)%s\n", cost.disk,
+                  txd_output_bytes(text[0], sizeof text[0], (double)cost.disk),
+                  context.how.deflate ? " before compression" : "");
     txd_text_addf(&out, "peak memory  %zu bytes (%s)\n", memory,
                   txd_output_bytes(text[1], sizeof text[1], (double)memory));
     return txd_output_result(&out, TXD_EXIT_HELD);

@@ -10,7 +10,8 @@
 #include "probes/recorder.h"
 
 static const txd_key *const areas[] = {
-    txd_config_keys, txd_weights_keys, txd_input_keys, txd_record_keys, txd_faults_keys,
+    txd_config_keys, txd_weights_keys,   txd_input_keys,
+    txd_record_keys, txd_recording_keys, txd_faults_keys,
 };
 
 static txd_status join(const txd_key *const **out, txd_arena *arena,

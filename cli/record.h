@@ -7,6 +7,9 @@
 
 #include "cli/session.h"
 
+/* Thins what is recorded to recording.max_bytes, and says so on stderr. */
+txd_status txd_session_fit(txd_session *session, const txd_options *options);
+
 /* Creates PATH.part for a bound session, with all that is known before the first step.
  * The caller owns *out, also after a failure (NULL if there is none then). */
 txd_status txd_session_recorder(txd_recorder **out, const txd_session *session,

@@ -50,7 +50,8 @@ static txd_status prepare(run_job *job, const char *cfg)
     if (!txd_options_has(job->options, "dry-run"))
         TXD_TRY(check_outputs(job, cfg));
     TXD_TRY(txd_session_bind(&job->session));
-    return txd_session_record(&job->session);
+    TXD_TRY(txd_session_record(&job->session));
+    return txd_session_fit(&job->session, job->options);
 }
 
 /* A failed run leaves a .part only if it holds steps. The message of the failure is

@@ -177,6 +177,8 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
     out->memory = txd_input_source_memory(out->source);
     out->steps = txd_input_source_steps(out->source);
     out->backward = txd_record_asks_gradients(out->root);
+    out->how.threads = options->threads;
+    TXD_TRY(txd_record_how_read(&out->how, out->root));
     return plant_faults(out);
 }
 
@@ -232,7 +234,8 @@ txd_probe_context txd_session_context(const txd_session *session)
                                .batch = session->batch,
                                .length = session->length,
                                .memory = session->memory,
-                               .steps = session->steps};
+                               .steps = session->steps,
+                               .how = session->how};
 }
 
 txd_status txd_session_record(txd_session *session)

@@ -32,8 +32,10 @@ typedef struct txd_session {
     bool backward;            /* `record` asks for gradients */
     txd_params *params;       /* from here on after txd_session_bind */
     txd_model *model;
+    txd_record_how how;
     txd_probe_use *uses; /* from here on after txd_session_record */
     size_t use_count;
+    const char *budget; /* what recording.max_bytes left out; or NULL */
 } txd_session;
 
 /* Reads the cfg at `path` with --set and --backend applied. Close in either case. */

@@ -75,3 +75,10 @@ size_t txd_probe_left_out(const txd_dataset_spec *spec, size_t selected, size_t 
     }
     return (size_t)(bytes * (double)(all - selected) / (double)all);
 }
+
+size_t txd_probe_dataset_bytes(const txd_probe_dataset *dataset)
+{
+    size_t bytes = txd_recording_estimate(&dataset->spec) + dataset->names;
+
+    return bytes - (dataset->left_out < bytes ? dataset->left_out : 0);
+}

@@ -32,6 +32,9 @@ typedef struct txd_probe_dataset {
     size_t names;    /* bytes of the list of site names beside it */
 } txd_probe_dataset;
 
+/* Bytes that it will take in the file. */
+size_t txd_probe_dataset_bytes(const txd_probe_dataset *dataset);
+
 /* Who hears of the datasets in a dry run. */
 typedef struct txd_probe_listing {
     txd_status (*add)(void *self, const txd_probe_dataset *dataset);

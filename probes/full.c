@@ -2,9 +2,9 @@
  *
  * The probe `full`: values as the next operation reads them, and gradients as the next
  * operation on the way back does, one dataset per point and layer. Attention weights
- * are large and half empty: tiles whose bits are all +0 are left to the fill value.
- * Where only some heads or steps are recorded the fill is NaN instead, so that "not
- * recorded" never reads as "zero".
+ * are large and half empty: their fill is +0, and chunks whose bits are all +0 are left
+ * out of the file. Where only some heads or steps are recorded the fill is NaN instead,
+ * so that "not recorded" never reads as "zero".
  */
 #include <string.h>
 
@@ -52,14 +52,6 @@ static txd_status fill(void *self)
     return TXD_OK;
 }
 
-static bool is_zero(const unsigned char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (bytes[i])
-            return false;
-    return true;
-}
-
 static txd_status write_piece(const full *state, const piece *part)
 {
     return txd_recording_write(state->frame.context->recording, part->dataset,
@@ -67,30 +59,8 @@ static txd_status write_piece(const full *state, const piece *part)
                                part->dtype);
 }
 
-/* The columns [from, to) of a matrix (the last two axes; those before have one). */
-static txd_status write_columns(full *state, const piece *matrix, size_t from,
-                                size_t to)
-{
-    piece part = *matrix;
-    int last = matrix->rank - 1;
-    size_t rows = matrix->count[last - 1], columns = matrix->count[last];
-    size_t bytes = (to - from) * matrix->width;
-    unsigned char *scratch;
-
-    part.start[last] += from;
-    part.count[last] = to - from;
-    if (to - from < columns) {
-        TXD_TRY(txd_probe_reserve(&state->scratch, &state->frame, rows, bytes));
-        scratch = state->scratch.data;
-        for (size_t i = 0; i < rows; i++)
-            memcpy(scratch + i * bytes,
-                   matrix->data + (i * columns + from) * matrix->width, bytes);
-        part.data = scratch;
-    }
-    return write_piece(state, &part);
-}
-
-/* Zeros that are not stored are there all the same: the dataset reaches their end. */
+/* Zeros that were not computed are there all the same: the dataset reaches their end.
+ */
 static txd_status reach(const full *state, const piece *matrix, size_t keys)
 {
     piece end = *matrix;
@@ -101,33 +71,6 @@ static txd_status reach(const full *state, const piece *matrix, size_t keys)
     }
     end.start[matrix->rank - 1] = keys;
     return write_piece(state, &end);
-}
-
-/* Writes the runs of tiles that hold any bit, tile edges being those of the file. */
-static txd_status write_sparse(full *state, const piece *matrix, size_t keys)
-{
-    int last = matrix->rank - 1;
-    size_t rows = matrix->count[last - 1], columns = matrix->count[last];
-    size_t first = matrix->start[last], run = 0;
-    bool in_run = false;
-
-    TXD_TRY(reach(state, matrix, keys));
-    for (size_t from = 0, to; from < columns; from = to) {
-        bool empty = true;
-
-        to = (first + from) / TXD_FULL_TILE * TXD_FULL_TILE + TXD_FULL_TILE - first;
-        if (to > columns)
-            to = columns;
-        for (size_t i = 0; i < rows && empty; i++)
-            empty = is_zero(matrix->data + (i * columns + from) * matrix->width,
-                            (to - from) * matrix->width);
-        if (empty && in_run)
-            TXD_TRY(write_columns(state, matrix, run, from));
-        if (!empty && !in_run)
-            run = from;
-        in_run = !empty;
-    }
-    return in_run ? write_columns(state, matrix, run, columns) : TXD_OK;
 }
 
 /* Weights that were never computed are zero, but the fill is NaN: say so. */
@@ -154,9 +97,11 @@ static txd_status write_weights(full *state, const piece *matrix, bool zero_fill
     size_t first = matrix->start[last], end = first + matrix->count[last];
 
     if (zero_fill)
-        return write_sparse(state, matrix, keys);
+        TXD_TRY(reach(state, matrix, keys));
     if (first < end)
         TXD_TRY(write_piece(state, matrix));
+    if (zero_fill)
+        return TXD_OK;
     TXD_TRY(write_zeros(state, matrix, 0, first));
     return write_zeros(state, matrix, end, keys);
 }

@@ -46,7 +46,7 @@ static bool is_hidden(const txd_layer_config *layer, const size_t query[2],
 /* Bytes of the tiles of one head that stay unwritten. The file has at most
  * MOST_CHUNKS chunks per step, so tiles of large matrices are wider. */
 static size_t hidden_bytes(const txd_probe_context *context,
-                           const txd_layer_config *layer)
+                           const txd_layer_config *layer, txd_dtype dtype)
 {
     size_t n = context->length, count = 0;
     size_t heads = context->batch * context->claimed->n_heads;
@@ -67,7 +67,7 @@ static size_t hidden_bytes(const txd_probe_context *context,
             count += is_hidden(layer, query, key);
         }
     }
-    return count * rows * columns * txd_recording_element(context->dtype);
+    return count * rows * columns * txd_recording_element(dtype);
 }
 
 bool txd_full_is_weights(const txd_site *site)
@@ -117,12 +117,20 @@ static size_t left_out(const txd_probe_frame *frame, const txd_site *site,
     if (spec->fill_zero && txd_point_attention(site->point) == TXD_ATTENTION_CROSS)
         return 0;
     if (spec->fill_zero)
-        return hidden_bytes(context, &context->claimed->layers[site->layer]) *
+        return hidden_bytes(context, &context->claimed->layers[site->layer],
+                            spec->dtype) *
                context->batch * context->claimed->n_heads * context->steps;
     if (txd_probe_is_whole(frame, site))
         return 0;
     selected = count_parts(&all, frame, *site);
     return txd_probe_left_out(spec, selected, all);
+}
+
+/* In the file; inputs are needed as they are. */
+static void store(txd_dataset_spec *spec, const txd_probe_context *context)
+{
+    if (txd_storage_apply(&spec->dtype, context->how.storage))
+        spec->storage = context->how.storage;
 }
 
 /* Shape and dtype of what is recorded at a site. */
@@ -140,10 +148,13 @@ static void describe(txd_dataset_spec *spec, const txd_probe_frame *frame,
         param = txd_params_at((txd_params *)context->params, site->index);
         spec->rank = param->value.rank;
         memcpy(spec->dims, param->value.dims, sizeof param->value.dims);
+        store(spec, context);
         return;
     }
     if (txd_point_get(site->point)->place == TXD_PLACE_INPUT)
         spec->dtype = TXD_I32;
+    else if (site->point != TXD_POINT_INPUT_MEMORY)
+        store(spec, context);
     spec->fill_zero = txd_full_is_weights(site) && txd_probe_is_whole(frame, site);
     spec->rank = txd_point_dims(spec->dims, context->claimed, site->point, &extent);
 }

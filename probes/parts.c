@@ -51,11 +51,16 @@ static void print_range(txd_text *out, const txd_range *range)
     if (range->count == 0)
         txd_text_add(out, "*");
     for (int i = 0; i < range->count; i++) {
-        txd_text_addf(out, "%s%zu", i ? "," : "", range->parts[i].begin);
-        if (range->parts[i].end == SIZE_MAX)
-            txd_text_add(out, ":");
-        else if (range->parts[i].end != range->parts[i].begin + 1)
-            txd_text_addf(out, ":%zu", range->parts[i].end);
+        size_t begin = range->parts[i].begin, end = range->parts[i].end;
+
+        txd_text_addf(out, "%s%zu", i ? "," : "", begin);
+        if (end == begin + 1)
+            continue;
+        txd_text_add(out, ":");
+        if (end != SIZE_MAX)
+            txd_text_addf(out, "%zu", end);
+        if (range->parts[i].every > 1)
+            txd_text_addf(out, ":%zu", range->parts[i].every);
     }
 }
 

@@ -50,10 +50,8 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
     listing *list = self;
     txd_text *out = list->out;
     const txd_dataset_spec *spec = &dataset->spec;
-    size_t bytes = txd_recording_estimate(spec), begin = out->length;
+    size_t bytes = txd_probe_dataset_bytes(dataset), begin = out->length;
 
-    bytes += dataset->names;
-    bytes -= dataset->left_out < bytes ? dataset->left_out : 0;
     /* Values by the name of their point, which is what `record` takes. */
     txd_text_add(out, strncmp(spec->path, "value/", 6) == 0 ||
                               strncmp(spec->path, "grad/", 5) == 0

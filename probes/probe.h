@@ -22,6 +22,14 @@ typedef struct txd_probe_use {
                                          fill one dataset; NULL = none */
 } txd_probe_use;
 
+/* How a recording stores what the probes see: the group `recording` of model.cfg. */
+typedef struct txd_record_how {
+    txd_storage storage; /* of values, by `full` */
+    bool deflate;
+    int threads;      /* that pack; 0 = all */
+    size_t max_bytes; /* of the file; 0 = any */
+} txd_record_how;
+
 /* What a probe knows when it is set up. */
 typedef struct txd_probe_context {
     const txd_config *claimed;
@@ -30,6 +38,7 @@ typedef struct txd_probe_context {
     const txd_params *params; /* names and shapes; NULL when they are not recorded */
     txd_dtype dtype; /* of values as they are stored: TXD_F16 and TXD_BF16, too */
     size_t batch, length, memory, steps; /* the longest over all steps */
+    txd_record_how how;
     txd_recording *recording; /* NULL in a dry run, where `listing` is told instead */
     const struct txd_probe_listing *listing;
 } txd_probe_context;

@@ -48,6 +48,8 @@ static txd_status write_meta(txd_recording *recording, const txd_recorder_info *
         {"simd", info->simd},
         {"blas", info->blas},
         {"dtype", txd_recording_dtype(context->dtype)},
+        {"storage", txd_storage_name(context->how.storage)},
+        {"compression", context->how.deflate ? "deflate" : "none"},
     };
     txd_text record;
     txd_status status;
@@ -56,6 +58,8 @@ static txd_status write_meta(txd_recording *recording, const txd_recorder_info *
         TXD_TRY(txd_recording_meta(recording, texts[i].key,
                                    texts[i].value ? texts[i].value : ""));
     TXD_TRY(txd_recording_meta_int(recording, "seed", info->seed));
+    if (info->budget && info->budget[0])
+        TXD_TRY(txd_recording_meta(recording, "budget", info->budget));
     txd_text_init(&record);
     txd_probe_uses_print(&record, uses, count);
     status = txd_text_status(&record);
@@ -139,6 +143,8 @@ static txd_status fill(txd_recorder *recorder, const char *path, bool force,
     snprintf(recorder->lines_path, bytes, "%s.jsonl", path);
     if (!force)
         TXD_TRY(check_lines(recorder->lines_path));
+    TXD_TRY(txd_recording_pack(recorder->recording, recorder->context.how.deflate,
+                               recorder->context.how.threads));
     TXD_TRY(write_meta(recorder->recording, info, &recorder->context, uses, count));
     TXD_TRY(make_inputs(recorder));
     return make_probes(recorder, uses, count);

@@ -13,8 +13,12 @@ extern "C" {
 
 typedef struct txd_recorder txd_recorder;
 
-/* The keys of `record`. */
+/* The keys of `record` and of `recording`. */
 extern const txd_key txd_record_keys[];
+extern const txd_key txd_recording_keys[];
+
+/* Reads the group `recording` of a validated tree; what it does not say is kept. */
+txd_status txd_record_how_read(txd_record_how *out, const txd_setting *root);
 
 /* Reads the `record` list of a validated tree into *count uses in `arena`. Without the
  * key: rows, stats, norms, nonfinite, leaks, pooled, and, up to TXD_SHORT_LENGTH keys,
@@ -22,6 +26,14 @@ extern const txd_key txd_record_keys[];
  * or globs that select no site. */
 txd_status txd_record_read(txd_probe_use **out, size_t *count, txd_arena *arena,
                            const txd_setting *root, const txd_probe_context *context);
+
+/* Thins what `full` records until the file will take at most how.max_bytes (0: does
+ * nothing): the largest point first; every 2nd, 4th, ... step of it, then layer, then
+ * nothing. *uses and *count become what is left, in `arena`, and `said` (empty) says
+ * it, "logits: every 4th step; layers.*.attn.q: left out". ERR_CONFIG if the rest alone
+ * is too large. */
+txd_status txd_record_fit(txd_probe_use **uses, size_t *count, txd_arena *arena,
+                          const txd_probe_context *context, txd_text *said);
 
 /* True if the uses select a gradient: only then do passes need a backward half. */
 bool txd_record_has_gradients(const txd_probe_use *uses, size_t count);
@@ -32,6 +44,7 @@ bool txd_record_asks_gradients(const txd_setting *root);
 /* What a recording holds besides the probes' data. */
 typedef struct txd_recorder_info {
     const char *command, *config, *faults, *backend, *simd, *blas;
+    const char *budget; /* what txd_record_fit said; NULL or "" = nothing */
     int64_t seed;
 } txd_recorder_info;
 

@@ -10,8 +10,9 @@
 
 #define MAX_WORD 127
 
-static const char accepted[] = "\"5\" (one), \"0:10\" (10 excluded), \"3:\" (open), "
-                               "\"*\" (all), or a comma-separated list of these";
+static const char accepted[] =
+    "\"5\" (one), \"0:10\" (10 excluded), \"3:\" (open), \"0:10:2\" or \"3::2\" (every "
+    "second), \"*\" (all), or a comma-separated list of these";
 
 static bool match(const char *pattern, size_t length, const char *name)
 {
@@ -90,26 +91,30 @@ static bool parse_index(size_t *out, const char **text, const char *end)
     return true;
 }
 
-static bool parse_part(size_t *begin, size_t *end, const char *text, size_t length)
+typedef struct piece {
+    size_t begin, end, every;
+} piece;
+
+static bool parse_part(piece *out, const char *text, size_t length)
 {
     const char *stop = text + length;
 
-    if (length == 1 && *text == '*') {
-        *begin = 0;
-        *end = SIZE_MAX;
+    *out = (piece){0, SIZE_MAX, 1};
+    if (length == 1 && *text == '*')
+        return true;
+    if (!parse_index(&out->begin, &text, stop))
+        return false;
+    if (text == stop) {
+        out->end = out->begin + 1;
         return true;
     }
-    if (!parse_index(begin, &text, stop))
-        return false;
-    *end = *begin + 1;
-    if (text == stop)
-        return true;
     if (*text++ != ':')
         return false;
-    *end = SIZE_MAX;
-    if (text == stop)
-        return true;
-    return parse_index(end, &text, stop) && text == stop && *begin < *end;
+    if (text < stop && *text != ':' && !parse_index(&out->end, &text, stop))
+        return false;
+    if (text < stop && (*text++ != ':' || !parse_index(&out->every, &text, stop)))
+        return false;
+    return text == stop && out->begin < out->end && out->every > 0;
 }
 
 static size_t smallest(size_t a, size_t b, size_t c)
@@ -169,20 +174,22 @@ txd_status txd_range_parse(txd_range *out, const char *text)
     bool more = !all;
 
     while (more) {
-        size_t length, begin, end;
-        const char *part;
+        size_t length;
+        const char *item;
+        piece read;
 
         more = strchr(rest, ',') != NULL;
-        part = next_item(&rest, &length);
-        if (!parse_part(&begin, &end, part, length))
+        item = next_item(&rest, &length);
+        if (!parse_part(&read, item, length))
             return txd_fail(TXD_ERR_CONFIG, "\"%s\" is no range; accepted: %s", text,
                             accepted);
         if (range.count == TXD_MAX_RANGES)
             return txd_fail(TXD_ERR_CONFIG, "\"%s\" has more than %d parts; join some",
                             text, TXD_MAX_RANGES);
-        range.parts[range.count].begin = begin;
-        range.parts[range.count++].end = end;
-        all = all || (begin == 0 && end == SIZE_MAX);
+        range.parts[range.count].begin = read.begin;
+        range.parts[range.count].end = read.end;
+        range.parts[range.count++].every = read.every;
+        all = all || (read.begin == 0 && read.end == SIZE_MAX && read.every == 1);
     }
     if (all)
         range.count = 0;
@@ -195,7 +202,8 @@ bool txd_range_has(const txd_range *range, size_t index)
     if (range->count == 0)
         return true;
     for (int i = 0; i < range->count; i++)
-        if (index >= range->parts[i].begin && index < range->parts[i].end)
+        if (index >= range->parts[i].begin && index < range->parts[i].end &&
+            (index - range->parts[i].begin) % range->parts[i].every == 0)
             return true;
     return false;
 }

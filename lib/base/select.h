@@ -26,17 +26,19 @@ bool txd_glob_list(const char *patterns, const char *name);
 
 #define TXD_MAX_RANGES 16
 
-/* A set of indices: the union of half-open ranges [begin, end). */
+/* A set of indices: the union of half-open ranges [begin, end), of which only every
+ * n-th is meant. */
 typedef struct txd_range {
     int count; /* 0 means everything */
     struct {
-        size_t begin, end;
+        size_t begin, end, every;
     } parts[TXD_MAX_RANGES];
 } txd_range;
 
-/* Parses "5", "0:10" (10 excluded), "3:" (open end), "*" or NULL or "" (everything),
- * and comma-separated lists of these. ERR_CONFIG, naming the text and the
- * accepted forms, when it is none of them. */
+/* Parses "5", "0:10" (10 excluded), "3:" (open end), "0:10:2" and "3::2" (every second
+ * one, from the first on), "*" or NULL or "" (everything), and comma-separated lists of
+ * these. ERR_CONFIG, naming the text and the accepted forms, when it is none of them.
+ */
 txd_status txd_range_parse(txd_range *out, const char *text);
 
 bool txd_range_has(const txd_range *range, size_t index);

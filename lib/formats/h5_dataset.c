@@ -33,7 +33,12 @@ static bool is_real(txd_dtype dtype)
            dtype == TXD_BF16;
 }
 
-static double fill_of(const txd_dataset_spec *spec)
+txd_dtype txd_h5_stored(const txd_dataset_spec *spec)
+{
+    return spec->dtype == TXD_BF16 ? TXD_F32 : spec->dtype;
+}
+
+double txd_h5_fill(const txd_dataset_spec *spec)
 {
     if (spec->fill_zero || spec->dtype == TXD_U8)
         return 0.0;
@@ -55,7 +60,7 @@ static txd_status part_path(char *text, size_t bytes, const txd_h5_dataset *data
 static hid_t make_creation_list(const txd_h5_dataset *dataset)
 {
     const txd_h5_plan *plan = &dataset->plan;
-    double fill = fill_of(&dataset->spec);
+    double fill = txd_h5_fill(&dataset->spec);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     hsize_t chunk[TXD_MAX_RANK];
 
@@ -64,6 +69,11 @@ static hid_t make_creation_list(const txd_h5_dataset *dataset)
     H5Pset_obj_track_times(list, false);
     if (H5Pset_fill_value(list, H5T_NATIVE_DOUBLE, &fill) < 0 ||
         (plan->chunked && H5Pset_chunk(list, plan->rank, chunk) < 0)) {
+        H5Pclose(list);
+        return H5I_INVALID_HID;
+    }
+    if (dataset->deflate &&
+        (H5Pset_shuffle(list) < 0 || H5Pset_deflate(list, TXD_PACK_LEVEL) < 0)) {
         H5Pclose(list);
         return H5I_INVALID_HID;
     }
@@ -109,7 +119,10 @@ static txd_status describe(txd_h5_writer *writer, const txd_h5_dataset *dataset,
     TXD_TRY(txd_h5_put_text(writer, id, "point", spec->point));
     TXD_TRY(txd_h5_put_text(writer, id, "dtype", dtype));
     TXD_TRY(txd_h5_put_text(writer, id, "unit", spec->unit));
-    TXD_TRY(txd_h5_put_real(writer, id, "fill", fill_of(spec)));
+    TXD_TRY(txd_h5_put_real(writer, id, "fill", txd_h5_fill(spec)));
+    if (spec->storage != TXD_STORAGE_EXACT)
+        TXD_TRY(
+            txd_h5_put_text(writer, id, "storage", txd_storage_name(spec->storage)));
     if (spec->fields)
         TXD_TRY(txd_h5_put_text(writer, id, "fields", spec->fields));
     if (part != 0)
@@ -252,6 +265,8 @@ txd_status txd_h5_writer_dataset(txd_h5_writer *writer, size_t *out,
     for (int axis = first; axis < dataset->plan.rank; axis++)
         dataset->dims[axis] = spec->dims[axis - first];
     dataset->cache_bytes = txd_h5_cache_bytes(&dataset->plan);
+    dataset->deflate = writer->tiles.deflate && dataset->plan.tiled &&
+                       dataset->plan.chunk_bytes >= TXD_H5_TILE_LEAST;
     writer->count++;
     TXD_TRY(make_parts(writer, dataset));
     *out = writer->count - 1;

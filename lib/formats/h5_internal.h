@@ -21,6 +21,7 @@ void txd_h5_quiet_end(const txd_h5_quiet *quiet);
 typedef struct txd_h5_plan {
     int rank;
     bool chunked;
+    bool tiled; /* chunks are collected and written whole (h5_tile_collect.c) */
     size_t chunk[TXD_MAX_RANK];
     size_t limit[TXD_MAX_RANK]; /* longest the axis can become; 0 = unknown (steps) */
     size_t bytes;               /* of an element in the file */
@@ -39,12 +40,21 @@ txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec);
 #define TXD_H5_CACHE_BUDGET ((size_t)32 << 20)
 size_t txd_h5_cache_bytes(const txd_h5_plan *plan);
 
+/* Chunks that are being collected take so many bytes, all together, and are packed and
+ * written when so many are whole. Smaller ones are left to HDF5, unless their zeros
+ * are to be left out. */
+#define TXD_H5_TILES_BUDGET ((size_t)32 << 20)
+#define TXD_H5_TILES_BATCH ((size_t)8 << 20)
+#define TXD_H5_TILE_LEAST ((size_t)16 << 10)
+
 /* --- writing --- */
 
 typedef struct txd_h5_writer txd_h5_writer;
 
 /* An existing `file` is emptied. The writer keeps no pointer to it. */
 txd_status txd_h5_writer_create(txd_h5_writer **out, const char *file);
+/* Of the datasets that are made from here on; threads 0 = all. */
+void txd_h5_writer_pack(txd_h5_writer *writer, bool deflate, int threads);
 txd_status txd_h5_writer_text(txd_h5_writer *writer, const char *key,
                               const char *value);
 txd_status txd_h5_writer_int(txd_h5_writer *writer, const char *key, int64_t value);

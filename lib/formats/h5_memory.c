@@ -21,7 +21,8 @@
 
 size_t txd_h5_cache_bytes(const txd_h5_plan *plan)
 {
-    size_t chunk = plan->chunked ? plan->chunk_bytes : 0;
+    /* Chunks that are written whole never come into it. */
+    size_t chunk = plan->chunked && !plan->tiled ? plan->chunk_bytes : 0;
     size_t bytes = chunk > LARGE_CHUNK ? chunk : 2 * chunk;
 
     return bytes < TXD_H5_SMALL_CACHE ? TXD_H5_SMALL_CACHE : bytes;
@@ -46,6 +47,11 @@ void txd_recording_memory_add(txd_recording_memory *memory,
     if (cache > data)
         cache = data;
     *(cache > TXD_H5_SMALL_CACHE ? &memory->large : &memory->small) += cache;
+    if (!plan.tiled)
+        return;
+    memory->tiles += plan.chunks_per_step * plan.chunk_bytes;
+    if (plan.chunk_bytes > memory->tile)
+        memory->tile = plan.chunk_bytes;
 }
 
 txd_dataset_spec txd_recording_column(size_t rows)
@@ -80,6 +86,9 @@ size_t txd_recording_memory_total(const txd_recording_memory *memory)
 {
     size_t large =
         memory->large < TXD_H5_CACHE_BUDGET ? memory->large : TXD_H5_CACHE_BUDGET;
+    /* Blocks come in order, so that few chunks are begun at a time. */
+    size_t most = TXD_H5_TILES_BATCH + 4 * memory->tile;
 
-    return BASE_BYTES + memory->kept + memory->small + large;
+    return BASE_BYTES + memory->kept + memory->small + large +
+           (memory->tiles < most ? memory->tiles : most);
 }

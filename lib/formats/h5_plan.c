@@ -89,6 +89,23 @@ static txd_status check_spec(const txd_dataset_spec *spec, int rank)
     return TXD_OK;
 }
 
+/* Chunks that we write ourselves are bytes as they lie in memory. */
+static bool is_little_endian(void)
+{
+    const uint16_t one = 1;
+    unsigned char first;
+
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+static bool is_tiled(const txd_h5_plan *plan, const txd_dataset_spec *spec)
+{
+    return spec->per_step && plan->rank >= 3 && plan->chunk[0] == 1 &&
+           (spec->fill_zero || plan->chunk_bytes >= TXD_H5_TILE_LEAST) &&
+           is_little_endian();
+}
+
 txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec)
 {
     int first = spec->per_step ? 1 : 0;
@@ -113,6 +130,7 @@ txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec)
         fit_steps(&plan, spec->steps);
         plan.limit[0] = spec->steps;
     }
+    plan.tiled = is_tiled(&plan, spec);
     *out = plan;
     return TXD_OK;
 }

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "formats/h5_internal.h"
+#include "formats/pack_internal.h"
 
 /* Entries of a chunk index that fit in one node: with more it splits, and a kill in
  * the middle of a split makes the dataset unreadable. */
@@ -59,7 +60,41 @@ typedef struct txd_h5_dataset {
     size_t dims[TXD_MAX_RANK];    /* extents now: longest of each axis so far */
     hsize_t extent[TXD_MAX_RANK]; /* of the open part in the file */
     size_t cache_bytes;
+    bool deflate;
+    bool has_memory;  /* something was written: `memory` is set */
+    txd_dtype memory; /* of its tiles */
 } txd_h5_dataset;
+
+/* The dtype of the numbers in the file, and what stands where none was written. */
+txd_dtype txd_h5_stored(const txd_dataset_spec *spec);
+double txd_h5_fill(const txd_dataset_spec *spec);
+
+/* A chunk that is being collected. */
+typedef struct txd_h5_run {
+    uint32_t from, to;
+} txd_h5_run;
+
+typedef struct txd_h5_tile {
+    size_t dataset, part, number; /* of the chunk in its part */
+    hsize_t offset[TXD_MAX_RANK];
+    unsigned char *data; /* room for `bytes` */
+    txd_h5_run *rows;    /* what is there of each row; room for `row_count` */
+    size_t bytes, row_count;
+    bool whole;  /* its last row was written */
+    bool exists; /* in the file: it was written before */
+    txd_packed packed;
+} txd_h5_tile;
+
+typedef struct txd_h5_tiles {
+    txd_h5_tile *list, *other; /* the active ones, by age; then those to be used anew */
+    size_t active, made, capacity;
+    size_t bytes, whole_bytes; /* of the active ones */
+    bool deflate;              /* new datasets */
+    int threads;
+    txd_packer *packers; /* one per thread */
+    unsigned char *row;
+    size_t row_bytes;
+} txd_h5_tiles;
 
 #define TXD_H5_MAX_COLUMNS 64
 
@@ -101,6 +136,7 @@ struct txd_h5_writer {
     size_t table_count, table_capacity;
     txd_h5_scale scales[TXD_H5_MAX_SCALES];
     size_t scale_count;
+    txd_h5_tiles tiles;
     size_t cached; /* bytes that open datasets with large chunks may hold */
     size_t steps, flushed_steps;
 };
@@ -114,6 +150,23 @@ txd_status txd_h5_dataset_open(txd_h5_writer *writer, txd_h5_dataset *dataset,
                                size_t part);
 /* Closes the open part; this is where a full disk can show. */
 txd_status txd_h5_dataset_close(txd_h5_writer *writer, txd_h5_dataset *dataset);
+
+/* A block of one step on its way into tiles (h5_tile_collect.c); its dataset is open,
+ * and reaches around it. */
+typedef struct txd_h5_block {
+    size_t dataset;
+    const hsize_t *start, *count; /* in the open part */
+    const unsigned char *data;
+    txd_dtype dtype;
+} txd_h5_block;
+txd_status txd_h5_tiles_write(txd_h5_writer *writer, const txd_h5_block *block);
+
+/* Packs and writes tiles (h5_tiles.c): all, whole or not; or, when there are enough,
+ * the whole ones, and the oldest if it must be. */
+txd_status txd_h5_tiles_flush(txd_h5_writer *writer);
+txd_status txd_h5_tiles_drain(txd_h5_writer *writer);
+/* Forgets what was not flushed and frees everything. */
+void txd_h5_tiles_finish(txd_h5_writer *writer);
 
 /* Labels the axes of a new dataset and attaches scales (h5_dims.c). */
 txd_status txd_h5_dims_describe(txd_h5_writer *writer, hid_t dataset,

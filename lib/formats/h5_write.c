@@ -82,25 +82,27 @@ static txd_status put(const txd_h5_writer *writer, const txd_h5_dataset *dataset
 }
 
 static txd_status put_as(const txd_h5_writer *writer, const txd_h5_dataset *dataset,
-                         const hsize_t *start, const hsize_t *count, const void *data,
-                         txd_dtype dtype)
+                         const txd_h5_block *block)
 {
-    txd_dtype stored = dataset->spec.dtype == TXD_BF16 ? TXD_F32 : dataset->spec.dtype;
+    txd_dtype stored = txd_h5_stored(&dataset->spec);
+    bool rounds = dataset->spec.storage == TXD_STORAGE_F32R12;
     size_t elements = 1, bytes;
     txd_status status;
     void *converted;
 
-    if (dtype == stored)
-        return put(writer, dataset, start, count, data);
+    if (block->dtype == stored && !rounds)
+        return put(writer, dataset, block->start, block->count, block->data);
     for (int axis = 0; axis < dataset->plan.rank; axis++)
-        elements *= count[axis];
+        elements *= block->count[axis];
     TXD_TRY(txd_size_mul(&bytes, elements, txd_dtype_bytes(stored)));
     converted = malloc(bytes);
     if (!converted)
         return txd_fail(TXD_ERR_MEMORY, "out of memory: %zu bytes to convert %s", bytes,
                         dataset->spec.path);
-    txd_convert(converted, stored, data, dtype, elements);
-    status = put(writer, dataset, start, count, converted);
+    txd_convert(converted, stored, block->data, block->dtype, elements);
+    if (rounds)
+        txd_pack_round12(converted, elements);
+    status = put(writer, dataset, block->start, block->count, converted);
     free(converted);
     return status;
 }
@@ -111,6 +113,7 @@ txd_status txd_h5_writer_write(txd_h5_writer *writer, size_t dataset_index, size
 {
     hsize_t file_start[TXD_MAX_RANK] = {0}, file_count[TXD_MAX_RANK] = {1};
     txd_h5_dataset *dataset;
+    const txd_h5_block block = {dataset_index, file_start, file_count, data, dtype};
     bool nothing = false;
     int first;
 
@@ -134,5 +137,6 @@ txd_status txd_h5_writer_write(txd_h5_writer *writer, size_t dataset_index, size
         writer->steps = step + 1;
     if (nothing)
         return TXD_OK;
-    return put_as(writer, dataset, file_start, file_count, data, dtype);
+    return dataset->plan.tiled ? txd_h5_tiles_write(writer, &block)
+                               : put_as(writer, dataset, &block);
 }

@@ -16,6 +16,8 @@
 
 #include <H5ACpublic.h>
 
+#include "ops/ops.h"
+
 /* Groups that later get children: made first, since a new link changes its group, and
  * the root holds everything. */
 static const char *const early_groups[] = {"checks", "events"};
@@ -85,6 +87,7 @@ static void free_writer(txd_h5_writer *writer)
 {
     for (size_t i = 0; i < writer->scale_count; i++)
         free(writer->scales[i].users);
+    txd_h5_tiles_finish(writer);
     free(writer->datasets);
     free(writer->tables);
     txd_arena_destroy(writer->arena);
@@ -99,6 +102,7 @@ txd_status txd_h5_writer_create(txd_h5_writer **out, const char *file)
     if (!writer)
         return txd_fail(TXD_ERR_MEMORY, "out of memory: a recording");
     writer->id = writer->links = writer->steps_id = H5I_INVALID_HID;
+    txd_h5_writer_pack(writer, false, 0);
     writer->types = (txd_h5_types){H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID,
                                    H5I_INVALID_HID};
     status = txd_arena_create(&writer->arena);
@@ -114,6 +118,14 @@ txd_status txd_h5_writer_create(txd_h5_writer **out, const char *file)
     }
     *out = writer;
     return TXD_OK;
+}
+
+void txd_h5_writer_pack(txd_h5_writer *writer, bool deflate, int threads)
+{
+    writer->tiles.deflate = deflate;
+    /* The packers of fewer threads would not do for more. */
+    if (!writer->tiles.packers)
+        writer->tiles.threads = txd_threads_of(threads);
 }
 
 txd_status txd_h5_writer_text(txd_h5_writer *writer, const char *key, const char *value)
@@ -139,6 +151,7 @@ txd_status txd_h5_writer_flush(txd_h5_writer *writer)
 {
     int64_t steps = (int64_t)writer->steps;
 
+    TXD_TRY(txd_h5_tiles_flush(writer));
     TXD_TRY(txd_h5_dims_flush(writer));
     TXD_TRY(flush_file(writer));
     if (writer->steps == writer->flushed_steps)

@@ -246,6 +246,15 @@ txd_status txd_recording_meta_int(txd_recording *recording, const char *key,
     return end(recording, &quiet, txd_h5_writer_int(recording->writer, key, value));
 }
 
+txd_status txd_recording_pack(txd_recording *recording, bool deflate, int threads)
+{
+    txd_h5_quiet quiet;
+
+    TXD_TRY(begin(recording, &quiet));
+    txd_h5_writer_pack(recording->writer, deflate, threads);
+    return end(recording, &quiet, TXD_OK);
+}
+
 txd_status txd_recording_dataset(txd_recording *recording, size_t *out,
                                  const txd_dataset_spec *spec)
 {

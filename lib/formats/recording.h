@@ -23,6 +23,29 @@ txd_dtype txd_recording_format(const char *name);
 /* Bytes that an element takes in the file. */
 size_t txd_recording_element(txd_dtype dtype);
 
+/* How the probe `full` stores values: as they were computed, or with fewer digits: as
+ * float32; as float32 rounded to 12 bits of mantissa (to nearest, ties to even, finite
+ * numbers stay finite); as float16 (above 65504 an infinity, below 2^-25 a zero). */
+typedef enum txd_storage {
+    TXD_STORAGE_EXACT,
+    TXD_STORAGE_F32,
+    TXD_STORAGE_F32R12,
+    TXD_STORAGE_F16,
+    TXD_STORAGES
+} txd_storage;
+
+/* "exact", "f32", "f32r12", "f16"; TXD_STORAGE_EXACT for NULL and other names. */
+const char *txd_storage_name(txd_storage storage);
+txd_storage txd_storage_find(const char *name);
+/* The dtype in the file of values of a dtype; false if no digit is lost by it. */
+bool txd_storage_apply(txd_dtype *dtype, txd_storage storage);
+/* What it loses beside what `dtype` does: the unit roundoff and the smallest number;
+ * zeros if nothing. */
+typedef struct txd_storage_loss {
+    double roundoff, tiny;
+} txd_storage_loss;
+txd_storage_loss txd_storage_loss_of(txd_storage storage, txd_dtype dtype);
+
 /* Creates PATH.part with the root attributes txdiag_schema = 1, producer, created and
  * complete = 0. An existing PATH stays until the clean close; if it exists and is no
  * txdiag recording, ERR_IO unless `force`. The caller owns *out. */
@@ -33,6 +56,11 @@ txd_status txd_recording_meta(txd_recording *recording, const char *key,
                               const char *value);
 txd_status txd_recording_meta_int(txd_recording *recording, const char *key,
                                   int64_t value);
+
+/* How the chunks of datasets made from here on are stored: shuffled and deflated, as
+ * every HDF5 reads them, by `threads` threads (0 = all), or plain. Chunks of less than
+ * 16 KiB, and those of several steps, are never deflated. */
+txd_status txd_recording_pack(txd_recording *recording, bool deflate, int threads);
 
 /* A dataset to be made. Axis 0 is the step unless `per_step` is false. */
 typedef struct txd_dataset_spec {
@@ -48,9 +76,11 @@ typedef struct txd_dataset_spec {
     size_t chunk_limit[TXD_MAX_RANK]; /* longest this axis can become, 0 = dims: chunk
                                          sides never exceed it */
     size_t steps;                     /* declared steps: bounds the number of chunks */
-    bool fill_zero;     /* fill 0 (weights with hidden tiles left out); else NaN, -1
-                           for integers */
-    const char *fields; /* comma-separated names of the last axis; NULL = none */
+    bool fill_zero;      /* fill 0 (weights with hidden tiles left out); else NaN, -1
+                            for integers */
+    txd_storage storage; /* said in an attribute, and done: numbers are rounded to 12
+                            bits; `dtype` must be that of txd_storage_apply */
+    const char *fields;  /* comma-separated names of the last axis; NULL = none */
 } txd_dataset_spec;
 
 /* Makes a dataset; *out is its handle within this recording. */
@@ -58,7 +88,8 @@ txd_status txd_recording_dataset(txd_recording *recording, size_t *out,
                                  const txd_dataset_spec *spec);
 
 /* Writes a block of one step (start and count without the step axis), extending the
- * step axis and growing axes as needed. `dtype` is the memory's. */
+ * step axis and growing axes as needed. `dtype` is the memory's. Large chunks are
+ * collected and written when they are whole, at the latest by the next flush. */
 txd_status txd_recording_write(txd_recording *recording, size_t dataset, size_t step,
                                const size_t *start, const size_t *count,
                                const void *data, txd_dtype dtype);
@@ -103,9 +134,10 @@ txd_dataset_spec txd_recording_column(size_t rows);
 txd_dataset_spec txd_recording_complete_column(size_t rows);
 
 /* What writing keeps in memory: chunk indices and descriptions, which never leave it,
- * and cached chunks. Start with zeros, add the datasets, ask for the total. */
+ * cached chunks, and those that are being collected. Start with zeros, add the
+ * datasets, ask for the total. */
 typedef struct txd_recording_memory {
-    size_t kept, small, large;
+    size_t kept, small, large, tiles, tile;
 } txd_recording_memory;
 void txd_recording_memory_add(txd_recording_memory *memory,
                               const txd_dataset_spec *spec);

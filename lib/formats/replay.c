@@ -62,6 +62,11 @@ txd_dtype txd_replay_format(const txd_replay *replay)
     return replay->format;
 }
 
+txd_storage txd_replay_storage(const txd_replay *replay)
+{
+    return replay->storage;
+}
+
 size_t txd_replay_stop_of(const txd_replay *replay, txd_point point, int layer)
 {
     size_t layers = replay->config.n_layers + 1;
@@ -126,13 +131,17 @@ static bool has_stats(const txd_replay_stop *stop)
     return false;
 }
 
-/* Row statistics apart, which values of attn.weights alone have. */
-static unsigned offers_beside_rows(const txd_replay_stop *stop)
+/* Row statistics apart, which values of attn.weights alone have. An infinity of a value
+ * that was stored as float16 need not be the pass's: its statistics tell nothing. */
+static unsigned offers_beside_rows(const txd_replay *replay,
+                                   const txd_replay_stop *stop)
 {
     unsigned offers = 0;
 
     if (stop->value != TXD_REPLAY_NONE)
-        offers |= TXD_ASK_VALUE | TXD_ASK_STATS;
+        offers |= TXD_ASK_VALUE;
+    if (stop->value != TXD_REPLAY_NONE && replay->storage != TXD_STORAGE_F16)
+        offers |= TXD_ASK_STATS;
     if (has_stats(stop))
         offers |= TXD_ASK_STATS;
     return offers;
@@ -142,7 +151,7 @@ unsigned txd_replay_offers_at(const txd_replay *replay, size_t at)
 {
     const txd_replay_stop *stop = &replay->stops[at];
     txd_point point = stop->site.point;
-    unsigned offers = offers_beside_rows(stop);
+    unsigned offers = offers_beside_rows(replay, stop);
 
     if (stop->site.kind != TXD_SITE_VALUE)
         return offers;

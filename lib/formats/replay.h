@@ -9,6 +9,7 @@
 #define TXD_FORMATS_REPLAY_H
 
 #include "base/trace.h"
+#include "formats/recording.h"
 #include "model/taps.h"
 
 #ifdef __cplusplus
@@ -26,6 +27,9 @@ const txd_config *txd_replay_config(const txd_replay *replay);
 size_t txd_replay_steps(const txd_replay *replay);
 /* To which the recorded pass rounded what it stored. */
 txd_dtype txd_replay_format(const txd_replay *replay);
+/* By what recorded values have fewer digits than that; TXD_STORAGE_EXACT: they have
+ * not. */
+txd_storage txd_replay_storage(const txd_replay *replay);
 
 /* The TXD_ASK_* bits that the recording can answer at a point of a layer (-1 for
  * points that are not per layer), or for parameters. */

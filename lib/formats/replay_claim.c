@@ -36,8 +36,11 @@ static txd_status validate_model(const txd_setting *root)
 static txd_status read_format(txd_replay *replay)
 {
     const char *dtype = txd_trace_meta(replay->trace, "dtype");
+    txd_storage storage = txd_storage_find(txd_trace_meta(replay->trace, "storage"));
+    txd_dtype stored;
 
-    replay->format = txd_recording_format(dtype);
+    stored = replay->format = txd_recording_format(dtype);
+    replay->storage = txd_storage_apply(&stored, storage) ? storage : TXD_STORAGE_EXACT;
     if (!dtype || strcmp(dtype, txd_recording_dtype(replay->format)) == 0 ||
         strcmp(dtype, txd_dtype_name(replay->format)) == 0)
         return TXD_OK;
@@ -105,9 +108,11 @@ static txd_status check_digits(const txd_replay *replay, const txd_trace_info *i
 {
     /* Gradients of parameters are recorded in float32 by every backend. */
     bool is_parameter = txd_site_is_parameter(site->kind);
-    bool is_half = info->dtype == TXD_F16 && replay->format != TXD_F16;
-    bool is_single =
-        info->dtype == TXD_F32 && replay->format == TXD_F64 && !is_parameter;
+    txd_dtype stored = replay->format;
+    bool is_coarser = txd_storage_apply(&stored, replay->storage);
+    bool is_half = info->dtype == TXD_F16 && stored != TXD_F16;
+    bool is_single = info->dtype == TXD_F32 && replay->format == TXD_F64 &&
+                     !is_coarser && !is_parameter;
     bool is_float = info->dtype == TXD_F64 || info->dtype == TXD_F32 ||
                     info->dtype == TXD_BF16 || info->dtype == TXD_F16;
 

@@ -5,6 +5,8 @@
  */
 #include "formats/replay_internal.h"
 
+#include <math.h>
+
 /* The number of a step in a column of `steps`; without one, all that there is. */
 static txd_status read_length(const txd_replay *replay, size_t *out, size_t step,
                               size_t entry, size_t all)
@@ -70,6 +72,17 @@ static txd_status read_memory(txd_feed *feed, size_t step)
     return TXD_OK;
 }
 
+/* What the recording rounded once more than the pass did. */
+static void lose_digits(txd_pass *pass, const txd_replay *replay)
+{
+    txd_storage_loss loss = txd_storage_loss_of(replay->storage, replay->format);
+
+    pass->u_store = fmax(pass->u_store, loss.roundoff);
+    pass->tiny = fmax(pass->tiny, loss.tiny);
+    if (replay->storage == TXD_STORAGE_F16)
+        pass->largest = fmin(pass->largest, txd_roundoff_of_format(TXD_F16).largest);
+}
+
 txd_status txd_feed_inputs(txd_feed *feed, int step)
 {
     const txd_replay *replay = feed->replay;
@@ -97,5 +110,6 @@ txd_status txd_feed_inputs(txd_feed *feed, int step)
                             .loss_scale = replay->config.loss_scale,
                             .step = step};
     txd_pass_set_format(&feed->pass, replay->format);
+    lose_digits(&feed->pass, replay);
     return TXD_OK;
 }

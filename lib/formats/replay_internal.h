@@ -56,6 +56,7 @@ struct txd_replay {
     size_t memory_values, memory_valid, memory_lengths; /* entries */
     size_t steps, batch, length, memory; /* memory: rows of it, 0 without */
     txd_dtype format;                    /* of stored values */
+    txd_storage storage;                 /* that made them coarser */
     txd_replay_use *uses; /* NULL: everything in the file was recorded everywhere */
     size_t use_count;
 };

@@ -71,6 +71,13 @@ START_TEST(every_accepted_form_of_a_range_selects_what_it_says)
     ck_assert(txd_range_has(&range, 9) && !txd_range_has(&range, 10));
     ck_assert_int_eq(txd_range_parse(&range, "3:"), TXD_OK);
     ck_assert(txd_range_has(&range, 1u << 31) && !txd_range_has(&range, 2));
+    ck_assert_int_eq(txd_range_parse(&range, "3:10:2"), TXD_OK);
+    for (size_t i = 0; i < 12; i++)
+        ck_assert_int_eq(txd_range_has(&range, i),
+                         i == 3 || i == 5 || i == 7 || i == 9);
+    ck_assert_int_eq(txd_range_parse(&range, "1::1000"), TXD_OK);
+    ck_assert(txd_range_has(&range, 1) && txd_range_has(&range, 5001));
+    ck_assert(!txd_range_has(&range, 0) && !txd_range_has(&range, 1000));
     ck_assert_int_eq(txd_range_parse(&range, "1, 4:6 ,9:"), TXD_OK);
     ck_assert_int_eq(range.count, 3);
     ck_assert(txd_range_has(&range, 5) && !txd_range_has(&range, 8));
@@ -95,7 +102,11 @@ START_TEST(what_is_no_range_is_refused_with_the_accepted_forms)
         "1,",
         ",1",
         "1;2",
-        "1:2:3",
+        "1:2:0",
+        "1:2:",
+        "1::",
+        "1:2x",
+        "1:2:3:4",
         "0x1",
         "*,b",
         "1 2",

@@ -135,6 +135,8 @@ static txd_status write_all(txd_recording *recording, volatile int *acknowledged
         {.name = "check", .strings = &name}};
     size_t ids[DATASETS] = {0};
 
+    /* The wide one has chunks that are large enough. */
+    TXD_TRY(txd_recording_pack(recording, datasets == DATASETS, 1));
     TXD_TRY(txd_recording_meta(recording, "config", "model : { }; "));
     for (size_t i = 0; i < datasets; i++) {
         txd_dataset_spec spec;
