@@ -44,6 +44,7 @@ typedef struct state {
     size_t attentions; /* 2 layers */
     sequence now;
     uint64_t *votes; /* (keys): rows of this sequence that give nearly all to each */
+    double *even;    /* (keys + 1): entropy of a row that is uniform over as many */
     size_t keys, capacity;
     uint64_t rows, inherited;
 } state;
@@ -111,6 +112,13 @@ static void begin_sequence(state *s, const txd_site *site, const txd_law_row *ro
     memset(s->votes, 0, s->keys * sizeof *s->votes);
 }
 
+/* At least this is the entropy of a row that has gone uniform. */
+static double uniform_entropy(const state *s, double seen)
+{
+    return seen <= (double)s->keys ? s->even[(size_t)seen]
+                                   : (1 - s->uniform) * log(seen);
+}
+
 static void add_row(state *s, const txd_site *site, const txd_law_row *row)
 {
     const double *column = row->column;
@@ -127,23 +135,28 @@ static void add_row(state *s, const txd_site *site, const txd_law_row *row)
         return;
     }
     s->now.rows++;
-    s->now.uniform += column[TXD_ROW_ENTROPY] >= (1 - s->uniform) * log(seen);
+    s->now.uniform += column[TXD_ROW_ENTROPY] >= uniform_entropy(s, seen);
     vote(s, column);
 }
 
 /* Room for the votes: a block of another attention or step may have more keys. */
 static txd_status reserve(state *s, size_t keys)
 {
-    uint64_t *grown;
+    uint64_t *votes;
+    double *even;
 
     s->keys = keys;
     if (keys < s->capacity)
         return TXD_OK;
-    grown = realloc(s->votes, (keys + 1) * sizeof *grown);
-    if (!grown)
+    votes = realloc(s->votes, (keys + 1) * sizeof *votes);
+    s->votes = votes ? votes : s->votes;
+    even = realloc(s->even, (keys + 1) * sizeof *even);
+    s->even = even ? even : s->even;
+    if (!votes || !even)
         return txd_fail(TXD_ERR_MEMORY, "attention_collapse: no memory for %zu keys",
                         keys);
-    s->votes = grown;
+    for (size_t seen = 0; seen <= keys; seen++)
+        even[seen] = (1 - s->uniform) * log((double)seen);
     s->capacity = keys + 1;
     return TXD_OK;
 }
@@ -151,13 +164,12 @@ static txd_status reserve(state *s, size_t keys)
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
-    txd_law_row row;
+    txd_law_row row = {0};
 
     (void)slot;
     TXD_TRY(reserve(s, block->dims[3]));
-    for (size_t i = 0; i < txd_law_rows(block); i++)
-        if (txd_law_row_get(&row, block, i))
-            add_row(s, block->site, &row);
+    while (txd_law_row_next(&row, block))
+        add_row(s, block->site, &row);
     return TXD_OK;
 }
 
@@ -309,6 +321,7 @@ static void destroy(void *self)
 
     free(s->heads);
     free(s->votes);
+    free(s->even);
     free(s);
 }
 

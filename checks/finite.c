@@ -139,10 +139,10 @@ static void look_for_empty_rows(state *s, const txd_block *block)
 {
     const txd_site *site = block->site;
     empty_row *empty = &s->empty[site->layer][txd_point_attention(site->point)];
-    txd_law_row row;
+    txd_law_row row = {0};
 
-    for (size_t i = 0; i < txd_law_rows(block) && !empty->is_set; i++)
-        if (txd_law_row_get(&row, block, i) && row.column[TXD_ROW_MAX] == -INFINITY)
+    while (!empty->is_set && txd_law_row_next(&row, block))
+        if (row.column[TXD_ROW_MAX] == -INFINITY)
             *empty = (empty_row){true,
                                  {site->step, (int64_t)row.batch, (int64_t)row.head,
                                   (int64_t)row.query, -1},

@@ -9,13 +9,21 @@
  * lose in the sum, then stored: u_s (|d_j| + e_j) + tiny. The
  * exact d_j sum to m (1 - sum w), which is 0 as far as the weights sum to 1. So
  * |sum d| <= sum_j (e_j + u_s (|d_j| + e_j) + tiny) + |m (1 - sum w)|, and
- * gamma_n(2^-53) sum |d_j| for the law's own sum.
+ * gamma_n(2^-53) sum |d_j| for the law's own sum. Of many rows some of every head are
+ * judged.
  */
-#include "checks/law.h"
+#include "checks/kept.h"
+#include "checks/sample.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Cells of a layer that are judged per step; queries of a head at least; cells that are
+ * read at once. */
+#define CELLS_JUDGED 65536
+#define QUERIES_LEAST 4
+#define PIECE 128
 
 /* Rows of one attention of a layer, or of a tile of it. All zero is none. */
 typedef struct tally {
@@ -69,25 +77,46 @@ typedef struct row_sums {
     bool is_product;
 } row_sums;
 
+/* Some cells of a row. */
+typedef struct piece {
+    double d[PIECE], w[PIECE], g[PIECE];
+    size_t count;
+} piece;
+
+static void read_piece(piece *out, const job *j, size_t first, size_t end)
+{
+    out->count = end - first < PIECE ? end - first : PIECE;
+    txd_kept_read(out->d, &j->block->value, first, out->count);
+    txd_kept_read(out->w, &j->weights, first, out->count);
+    txd_kept_read(out->g, &j->gradient, first, out->count);
+}
+
+static void add_cell(row_sums *r, const job *j, double d, double w, double g)
+{
+    double wg = w != 0 ? w * g : 0;
+
+    if (isnan(d) && !(w != 0)) /* not computed, and not recorded */
+        return;
+    r->d += d;
+    r->size += fabs(d);
+    r->w += w;
+    r->wg += wg;
+    r->wg_size += w != 0 ? w * fabs(g) : 0;
+    r->keys += w != 0;
+    r->is_product =
+        r->is_product && fabs(d - wg) <= 4 * j->u.store * fabs(d) + j->u.tiny;
+}
+
 static row_sums sum_row(const job *j, size_t first, size_t keys)
 {
     row_sums r = {.is_product = true};
 
-    for (size_t k = 0; k < keys; k++) {
-        double d = txd_tensor_get(&j->block->value, first + k);
-        double w = txd_tensor_get(&j->weights, first + k);
-        double g = txd_tensor_get(&j->gradient, first + k);
+    for (size_t k = 0; k < keys; k += PIECE) {
+        piece p;
 
-        if (isnan(d) && !(w != 0)) /* not computed, and not recorded */
-            continue;
-        r.d += d;
-        r.size += fabs(d);
-        r.w += w;
-        r.wg += w != 0 ? w * g : 0;
-        r.wg_size += w != 0 ? w * fabs(g) : 0;
-        r.keys += w != 0;
-        r.is_product = r.is_product && fabs(d - (w != 0 ? w * g : 0)) <=
-                                           4 * j->u.store * fabs(d) + j->u.tiny;
+        read_piece(&p, j, first + k, first + keys);
+        for (size_t i = 0; i < p.count; i++)
+            add_cell(&r, j, p.d[i], p.w[i], p.g[i]);
     }
     return r;
 }
@@ -96,15 +125,18 @@ static double allowed_for(const job *j, size_t first, size_t keys, const row_sum
 {
     double gamma = txd_law_gamma(r->keys + 3, j->u.accumulate), allowed = 0;
 
-    for (size_t k = 0; k < keys; k++) {
-        double d = txd_tensor_get(&j->block->value, first + k);
-        double w = txd_tensor_get(&j->weights, first + k);
-        double g = txd_tensor_get(&j->gradient, first + k), error;
+    for (size_t k = 0; k < keys; k += PIECE) {
+        piece p;
 
-        if (!(w != 0) || isnan(d))
-            continue;
-        error = gamma * w * (fabs(g) + r->wg_size) + r->keys * j->u.lost * w;
-        allowed += error + j->u.store * (fabs(d) + error) + j->u.tiny;
+        read_piece(&p, j, first + k, first + keys);
+        for (size_t i = 0; i < p.count; i++) {
+            double d = p.d[i], w = p.w[i], error;
+
+            if (!(w != 0) || isnan(d))
+                continue;
+            error = gamma * w * (fabs(p.g[i]) + r->wg_size) + r->keys * j->u.lost * w;
+            allowed += error + j->u.store * (fabs(d) + error) + j->u.tiny;
+        }
     }
     return allowed + fabs(r->wg * (1 - r->w)) +
            txd_law_gamma(r->keys, 0x1p-53) * r->size;
@@ -140,6 +172,7 @@ static void reduce(void *slot, const void *self, const txd_block *block)
     txd_point weights = txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS);
     const txd_inputs *inputs = block->pass->inputs;
     const size_t *dims = block->value.dims;
+    size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
     job j = {.block = block, .u = txd_roundoff_of_format(block->pass->format)};
     tally *t = slot;
 
@@ -152,14 +185,17 @@ static void reduce(void *slot, const void *self, const txd_block *block)
     t->status = txd_block_earlier(&j.weights, block, weights);
     if (t->status == TXD_OK)
         t->status = txd_block_gradient(&j.gradient, block, weights);
-    for (size_t i = 0; t->status == TXD_OK && i < dims[0] * dims[1] * dims[2]; i++) {
-        const txd_law_place at = {block->site->step,
-                                  (int64_t)(block->start[0] + i / dims[2] / dims[1]),
-                                  (int64_t)(block->start[1] + i / dims[2] % dims[1]),
-                                  (int64_t)(block->start[2] + i % dims[2]), -1};
+    for (size_t i = 0; t->status == TXD_OK && i < dims[0] * dims[1]; i++) {
+        txd_picks picks = txd_picks_of_head(block, i / dims[1], i % dims[1], wanted);
+        size_t query;
 
-        if (inputs->valid[(size_t)at.batch * inputs->length + (size_t)at.query])
-            judge_row(t, &j, i, &at);
+        while (txd_picks_next(&query, &picks)) {
+            const txd_law_place at = {
+                block->site->step, (int64_t)(block->start[0] + i / dims[1]),
+                (int64_t)(block->start[1] + i % dims[1]), (int64_t)query, -1};
+
+            judge_row(t, &j, i * dims[2] + query - block->start[2], &at);
+        }
     }
 }
 

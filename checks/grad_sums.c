@@ -5,11 +5,19 @@
  * of the stream's gradient passes a residual sum takes the gradients themselves.
  */
 #include "checks/grad_sums.h"
+#include "checks/kept.h"
+#include "checks/sample.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of a gradient of the stream that are compared; tokens at least; elements that are
+ * read at once. */
+#define ELEMENTS_COMPARED 16384
+#define TOKENS_LEAST 32
+#define PIECE 128
 
 /* "layers.3.attn.q.weight@grad" is of the attention. */
 static txd_grad_part part_of(const char *name)
@@ -154,19 +162,44 @@ const txd_point *txd_grad_needs(const txd_config *claimed, txd_point point)
     return point == TXD_POINT_RESID_CROSS ? post : none;
 }
 
+static void add_share(txd_grad_share *out, const txd_tensor *value,
+                      const txd_tensor *other, size_t first)
+{
+    for (size_t i = 0; i < value->dims[2]; i += PIECE) {
+        size_t left = value->dims[2] - i, count = left < PIECE ? left : PIECE;
+        double a[PIECE], b[PIECE];
+
+        txd_kept_read(a, value, first + i, count);
+        txd_kept_read(b, other, first + i, count);
+        for (size_t j = 0; j < count; j++) {
+            out->product += a[j] * b[j];
+            out->square += b[j] * b[j];
+        }
+    }
+}
+
+/* At some tokens: what is cut off is cut off at all of them. */
 void txd_grad_share_of(txd_grad_share *out, const txd_block *block)
 {
     const txd_point *behind = txd_grad_needs(block->pass->claimed, block->site->point);
+    const txd_inputs *inputs = block->pass->inputs;
+    size_t width, token;
     txd_tensor other;
+    txd_picks picks;
 
     if (*behind == TXD_POINT_COUNT || !block->value.data ||
         txd_block_gradient(&other, block, *behind) != TXD_OK || !other.data)
         return;
-    for (size_t i = 0; i < txd_tensor_count(&block->value); i++) {
-        double a = txd_tensor_get(&block->value, i), b = txd_tensor_get(&other, i);
+    width = block->value.dims[2];
+    picks = txd_picks_of(inputs->valid, inputs->batch * inputs->length,
+                         txd_picks_wanted(ELEMENTS_COMPARED, width, TOKENS_LEAST));
+    while (txd_picks_next(&token, &picks)) {
+        size_t b = token / inputs->length - block->start[0]; /* wraps if before */
+        size_t t = token % inputs->length - block->start[1];
 
-        out->product += a * b;
-        out->square += b * b;
+        if (b < block->value.dims[0] && t < block->value.dims[1])
+            add_share(out, &block->value, &other,
+                      (b * block->value.dims[1] + t) * width);
     }
 }
 

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
  * The heads are merged side by side: attn.merged (b, t, h f) is attn.heads (b, h, t, f)
- * with its axes h and t exchanged. A copy, so exactly, element by element; beyond
- * ELEMENTS_JUDGED of a layer at every n-th token. What other order of the same elements
- * explains it, is named.
+ * with its axes h and t exchanged. A copy, so exactly, element by element; of many
+ * tokens at some, as many as make up ELEMENTS_JUDGED elements of a layer. What other
+ * order of the same elements explains it, is named.
  *
  * A NaN in attn.heads has no right copy: if nothing else is wrong the law is broken,
  * not passed, and `finite` says where the NaN is from.
  */
-#include "checks/law.h"
+#include "checks/kept.h"
+#include "checks/sample.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+/* Of a layer, per step; tokens at least. */
 #define ELEMENTS_JUDGED 65536
+#define TOKENS_LEAST 8
 
 /* Other orders in which the elements can have been laid down. */
 typedef enum order {
@@ -27,7 +31,8 @@ typedef enum order {
 
 typedef struct tally {
     uint64_t judged, broken, inherited;
-    uint64_t fits[ORDER_COUNT]; /* of the judged elements */
+    uint64_t fits[ORDER_COUNT]; /* of the elements judged while something was broken */
+    uint64_t fitted;            /* these elements */
     txd_law_place at;           /* of the worst */
     size_t lane;                /* in its head */
     double merged, expected;
@@ -113,10 +118,33 @@ static void count_fits(tally *sum, const pair *p, const txd_law_place *at, size_
         source >= 0 && merged == heads_at(p, b, (size_t)source, t, f);
 }
 
-static void judge_head(tally *sum, const pair *p, txd_law_place *at, int64_t source)
+/* Whether a head is copied to the bit, and no lane of it is NaN. */
+static bool is_copy(const pair *p, size_t b, size_t t, size_t h)
+{
+    size_t bytes = txd_dtype_bytes(p->merged->dtype);
+    size_t to = ((b * p->length + t) * p->count + h) * p->width;
+    size_t from = ((b * p->count + h) * p->length + t) * p->width;
+    const char *heads = (const char *)p->heads.data + from * bytes;
+
+    return p->merged->dtype == p->heads.dtype &&
+           memcmp((const char *)p->merged->data + to * bytes, heads,
+                  p->width * bytes) == 0 &&
+           (p->heads.dtype == TXD_F32
+                ? txd_kernels_here()->finite((const float *)(const void *)heads,
+                                             p->width)
+                : p->heads.dtype == TXD_F64 &&
+                      txd_kept_is_finite((const double *)(const void *)heads,
+                                         p->width));
+}
+
+static void judge_head(tally *sum, const pair *p, const txd_law_place *at)
 {
     size_t b = (size_t)at->batch, t = (size_t)at->query, h = (size_t)at->head;
 
+    if (is_copy(p, b, t, h)) {
+        sum->judged += p->width;
+        return;
+    }
     for (size_t f = 0; f < p->width; f++) {
         double merged = merged_at(p, b, t, h, f), expected = heads_at(p, b, h, t, f);
 
@@ -125,7 +153,6 @@ static void judge_head(tally *sum, const pair *p, txd_law_place *at, int64_t sou
             continue;
         }
         sum->judged++;
-        count_fits(sum, p, at, f, source);
         if (merged == expected)
             continue;
         if (sum->broken++ == 0 || txd_law_is_worse(fabs(merged - expected),
@@ -138,14 +165,63 @@ static void judge_head(tally *sum, const pair *p, txd_law_place *at, int64_t sou
     }
 }
 
+static txd_picks pick_tokens(const pair *p, const txd_block *block)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+
+    return txd_picks_of(
+        inputs->valid, inputs->batch * inputs->length,
+        txd_picks_wanted(ELEMENTS_JUDGED, p->count * p->width, TOKENS_LEAST));
+}
+
+static txd_law_place place_at(const pair *p, const txd_block *block, size_t i, size_t h)
+{
+    return (txd_law_place){block->site->step, (int64_t)(i / p->length), (int64_t)h,
+                           (int64_t)(i % p->length), -1};
+}
+
+static void judge_tokens(tally *sum, const pair *p, const txd_block *block)
+{
+    txd_picks picks = pick_tokens(p, block);
+    size_t i;
+
+    while (txd_picks_next(&i, &picks))
+        for (size_t h = 0; h < p->count; h++) {
+            const txd_law_place at = place_at(p, block, i, h);
+
+            judge_head(sum, p, &at);
+        }
+}
+
+/* What the same elements are instead, once some are wrong. */
+static void look_for_order(tally *sum, const pair *p, const txd_block *block,
+                           int64_t *sources)
+{
+    txd_picks picks = pick_tokens(p, block);
+    size_t i;
+
+    while (txd_picks_next(&i, &picks))
+        for (size_t h = 0; h < p->count; h++) {
+            const txd_law_place at = place_at(p, block, i, h);
+
+            if (sources[h] == -2)
+                sources[h] = find_source(p, i / p->length, i % p->length, h);
+            for (size_t f = 0; f < p->width; f++)
+                if (!isnan(heads_at(p, i / p->length, h, i % p->length, f))) {
+                    count_fits(sum, p, &at, f, sources[h]);
+                    sum->fitted++;
+                }
+        }
+}
+
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const txd_inputs *inputs = block->pass->inputs;
     txd_attention_kind kind = txd_point_attention(block->site->point);
     size_t place = txd_law_part(block->site), heads = s->claimed->n_heads;
+    uint64_t broken = s->tallies[place].broken;
     pair p = {&block->value, .length = inputs->length, .count = heads};
-    size_t every = txd_law_every(block, ELEMENTS_JUDGED);
 
     (void)slot;
     if (!block->value.data)
@@ -154,16 +230,9 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     s->batches = inputs->batch;
     TXD_TRY(
         txd_block_earlier(&p.heads, block, txd_point_in(kind, TXD_POINT_ATTN_HEADS)));
-    for (size_t i = 0; i < inputs->batch * inputs->length; i += every)
-        for (size_t h = 0; inputs->valid[i] && h < heads; h++) {
-            int64_t *source = &s->sources[place * heads + h];
-            txd_law_place at = {block->site->step, (int64_t)(i / p.length), (int64_t)h,
-                                (int64_t)(i % p.length), -1};
-
-            if (*source == -2)
-                *source = find_source(&p, i / p.length, i % p.length, h);
-            judge_head(&s->tallies[place], &p, &at, *source);
-        }
+    judge_tokens(&s->tallies[place], &p, block);
+    if (s->tallies[place].broken > broken)
+        look_for_order(&s->tallies[place], &p, block, &s->sources[place * heads]);
     return TXD_OK;
 }
 
@@ -172,18 +241,18 @@ static void say_order(txd_finding *finding, const state *s, const tally *t)
     size_t place = (size_t)(t - s->tallies) * s->claimed->n_heads;
     int64_t source = s->sources[place + (size_t)t->at.head];
 
-    if (t->fits[ORDER_VIEW] == t->judged)
+    if (t->fits[ORDER_VIEW] == t->fitted)
         txd_law_say(finding, ": it is the memory of the heads as it lies, (h, t, f) "
                              "taken for (t, h f): the transpose is missing");
-    else if (t->fits[ORDER_STRIDES] == t->judged)
+    else if (t->fits[ORDER_STRIDES] == t->fitted)
         txd_law_say(finding, ": memory that holds (t, h, f) was read as (h, t, f): a "
                              "transposed view whose strides were ignored");
-    else if (t->fits[ORDER_PLACE] == t->judged)
+    else if (t->fits[ORDER_PLACE] == t->fitted)
         txd_law_say(finding,
                     ": the heads are in another order: head %" PRId64
                     " stands in this place",
                     source);
-    else if (t->fits[ORDER_LANES] == t->judged)
+    else if (t->fits[ORDER_LANES] == t->fitted)
         txd_law_say(finding, ": the lanes of all heads are interleaved, (t, f h) "
                              "instead of (t, h f)");
 }

@@ -57,6 +57,17 @@ const txd_head_pair *txd_head_pairs_at(const txd_head_pairs *p, int part, size_t
 
 /* ---- the sketch ---- */
 
+/* Of a run of keys. */
+static void choose_of_run(txd_sketch_row *row, int32_t begin, int32_t end)
+{
+    row->seen = end > begin ? (size_t)(end - begin) : 0;
+    row->count = row->seen < TXD_SKETCH_KEYS ? row->seen : TXD_SKETCH_KEYS;
+    if (row->seen < 2)
+        row->count = 0;
+    for (size_t i = 0; i < row->count; i++)
+        row->keys[i] = (size_t)begin + i * (row->seen - 1) / (row->count - 1);
+}
+
 static void choose_keys(txd_sketch_row *row, const txd_mask_view *mask, size_t length)
 {
     size_t nth = 0;
@@ -89,6 +100,7 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
     wanted = valid < TXD_SKETCH_ROWS ? valid : TXD_SKETCH_ROWS;
     for (size_t t = 0; t < all && i < wanted; t++) {
         txd_sketch_row *row = &p->rows[p->row_count];
+        txd_law_spans run;
         txd_mask_view mask;
 
         if (!inputs->valid[t] || nth++ != (i + 1) * valid / wanted - 1)
@@ -97,7 +109,10 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
         row->batch = t / inputs->length;
         row->query = t % inputs->length;
         mask = txd_mask_of_attention(kind, layer, inputs, row->batch);
-        choose_keys(row, &mask, block->dims[3]);
+        if (txd_law_spans_of(&run, block, row->batch, row->query, 1))
+            choose_of_run(row, run.begin[0], run.end[0]);
+        else
+            choose_keys(row, &mask, block->dims[3]);
         p->row_count += row->count > 0;
     }
 }
@@ -152,14 +167,15 @@ static void compare_cells(txd_head_pair *pair, const double *a, const double *b,
     double equal = 1 / (double)row->seen;
 
     for (size_t i = 0; i < row->count; i++) {
-        double larger = fmax(a[i], b[i]), x = a[i] - equal, y = b[i] - equal;
-        bool is_nothing = larger == 0, is_all = fmin(a[i], b[i]) >= 1 - same;
-        bool tells =
-            !is_nothing && !is_all && fmax(fabs(x), fabs(y)) > 10 * same * equal;
+        double larger = a[i] > b[i] ? a[i] : b[i], x = a[i] - equal, y = b[i] - equal;
+        bool is_nothing = larger == 0;
+        bool is_all = a[i] >= 1 - same && b[i] >= 1 - same;
+        bool tells = !is_nothing && !is_all &&
+                     (fabs(x) > 10 * same * equal || fabs(y) > 10 * same * equal);
 
         pair->is_not_finite |= !isfinite(a[i]) || !isfinite(b[i]);
         pair->telling += tells;
-        pair->different += !txd_within(fabs(a[i] - b[i]), same * larger);
+        pair->different += !(fabs(a[i] - b[i]) <= same * larger);
         pair->aa += x * x;
         pair->bb += y * y;
         pair->ab += x * y;

@@ -51,8 +51,7 @@ txd_status txd_kept_choose(txd_kept_tokens *out, const int32_t *valid, size_t ba
     return TXD_OK;
 }
 
-/* One row of one head, wherever it lies. */
-static void read_row(double *out, const txd_tensor *value, size_t first, size_t width)
+void txd_kept_read(double *out, const txd_tensor *value, size_t first, size_t width)
 {
     if (value->dtype == TXD_F64) {
         memcpy(out, (const double *)value->data + first, width * sizeof *out);
@@ -88,8 +87,8 @@ txd_status txd_kept_take(txd_kept *out, const txd_block *block,
         for (size_t h = 0; h < heads; h++) {
             size_t b = tokens->index[i] / length, t = tokens->index[i] % length;
 
-            read_row(out->rows + (i * heads + h) * width, value,
-                     ((b * heads + h) * length + t) * width, width);
+            txd_kept_read(out->rows + (i * heads + h) * width, value,
+                          ((b * heads + h) * length + t) * width, width);
         }
     out->count = tokens->count;
     out->width = heads * width;
@@ -135,7 +134,7 @@ txd_status txd_law_vector(double **out, const txd_block *block, size_t count)
     if (!vector)
         return txd_fail(TXD_ERR_MEMORY, "no memory to keep %s", block->site->name);
     if (has_values)
-        read_row(vector, value, 0, count);
+        txd_kept_read(vector, value, 0, count);
     for (size_t i = 0; !has_values && i < count; i++)
         vector[i] = block->stats[TXD_STAT_MIN];
     free(*out);

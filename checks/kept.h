@@ -36,6 +36,8 @@ typedef struct txd_kept {
  * *out empty if the block has no data. */
 txd_status txd_kept_take(txd_kept *out, const txd_block *block,
                          const txd_kept_tokens *tokens);
+/* `width` elements of any tensor from the flat index `first` on, in double. */
+void txd_kept_read(double *out, const txd_tensor *value, size_t first, size_t width);
 /* False if a number of the row is NaN or infinite. */
 bool txd_kept_is_finite(const double *row, size_t width);
 

@@ -36,37 +36,49 @@ void txd_law_raise(txd_result *result, double measured, double allowed)
     result->allowed = allowed;
 }
 
-size_t txd_law_every(const txd_block *block, double budget)
-{
-    double count = 1;
-
-    for (int i = 0; i < block->value.rank; i++)
-        count *= (double)block->dims[i];
-    return count <= budget ? 1 : (size_t)ceil(count / budget) | 1;
-}
-
 size_t txd_law_part(const txd_site *site)
 {
     return 2 * (size_t)site->layer + (size_t)txd_point_attention(site->point);
 }
 
-size_t txd_law_rows(const txd_block *block)
-{
-    const size_t *dims = block->value.dims;
-
-    return block->rows ? dims[0] * dims[1] * dims[2] : 0;
-}
-
-bool txd_law_row_get(txd_law_row *out, const txd_block *block, size_t i)
+bool txd_law_row_next(txd_law_row *row, const txd_block *block)
 {
     const txd_inputs *inputs = block->pass->inputs;
-    size_t rows = block->value.dims[2], heads = block->value.dims[1];
+    const size_t *dims = block->value.dims, *start = block->start;
+    size_t rows = block->rows ? dims[0] * dims[1] * dims[2] : 0;
 
-    out->query = block->start[2] + i % rows;
-    out->head = block->start[1] + i / rows % heads;
-    out->batch = block->start[0] + i / rows / heads;
-    out->column = block->rows + i * TXD_ROW_COUNT;
-    return inputs->valid[out->batch * inputs->length + out->query] != 0;
+    while (row->passed < rows) {
+        if (row->passed == 0) {
+            row->batch = start[0];
+            row->head = start[1];
+            row->query = start[2];
+        } else if (++row->query == start[2] + dims[2]) {
+            row->query = start[2];
+            if (++row->head == start[1] + dims[1]) {
+                row->head = start[1];
+                row->batch++;
+            }
+        }
+        row->column = block->rows + row->passed++ * TXD_ROW_COUNT;
+        if (inputs->valid[row->batch * inputs->length + row->query])
+            return true;
+    }
+    return false;
+}
+
+bool txd_law_spans_of(txd_law_spans *out, const txd_block *block, size_t batch,
+                      size_t first, size_t count)
+{
+    txd_mask_view mask = txd_mask_of_attention(
+        txd_point_attention(block->site->point),
+        &block->pass->claimed->layers[block->site->layer], block->pass->inputs, batch);
+    const size_t shape[2] = {count, block->dims[3]};
+
+    if (mask.query_positions)
+        mask.query_positions += first;
+    if (mask.query_document)
+        mask.query_document += first;
+    return txd_mask_spans(out->begin, out->end, &out->sides, &mask, shape);
 }
 
 txd_param_id txd_law_param(const char *name, int layer)

@@ -53,15 +53,16 @@ bool txd_law_is_worse(double measured, double than);
 /* What measured / allowed is, for ordering places that have different allowances. */
 double txd_law_ratio(double measured, double allowed);
 
+/* False only if measured / allowed cannot be worse than a ratio that was seen: most
+ * elements are not, and this costs no division. */
+static inline bool txd_law_may_be_worse(double measured, double allowed, double ratio)
+{
+    return !(measured <= allowed * ratio * (1 - 0x1p-50));
+}
+
 /* Raises the worst value of a result to this one, if that is more of its allowance,
  * which is above 0. */
 void txd_law_raise(txd_result *result, double measured, double allowed);
-
-/* Every how-manieth row of the whole value a law judges that costs more per element
- * than the pass itself and looks at about `budget` of them: 1 if there are no more.
- * Odd, so that where a length is a power of 2 the heads do not all show the same rows.
- */
-size_t txd_law_every(const txd_block *block, double budget);
 
 /* The number of the attention that a site is of: 2 layer, and 1 more for
  * cross-attention. */
@@ -71,12 +72,27 @@ size_t txd_law_part(const txd_site *site);
 typedef struct txd_law_row {
     size_t batch, head, query;
     const double *column; /* TXD_ROW_COUNT */
+    size_t passed;        /* rows of the block up to this one */
 } txd_law_row;
 
-/* Rows of attention in a block of attn.weights; 0 without row statistics. */
-size_t txd_law_rows(const txd_block *block);
-/* The i-th of them. False if its query is padding, which is never judged. */
-bool txd_law_row_get(txd_law_row *out, const txd_block *block, size_t i);
+/* The next row of a block of attn.weights whose query is no padding, which is never
+ * judged; all zero is before the first. False behind the last, and at once without row
+ * statistics. */
+bool txd_law_row_next(txd_law_row *row, const txd_block *block);
+
+/* Keys that some queries of attention see by the claimed mask, where they are one run
+ * per query: of query `first` + i those from begin[i] to end[i], counted in the whole
+ * value. */
+#define TXD_LAW_SPANS 128
+typedef struct txd_law_spans {
+    int32_t begin[TXD_LAW_SPANS], end[TXD_LAW_SPANS];
+    struct txd_hidden_sides sides;
+} txd_law_spans;
+
+/* Those of `count` (at most TXD_LAW_SPANS) queries of a batch row in the attention that
+ * a block is of; false if they are no runs. */
+bool txd_law_spans_of(txd_law_spans *out, const txd_block *block, size_t batch,
+                      size_t first, size_t count);
 
 /* Which parameter of the decoder has this name in a layer (-1: in none);
  * TXD_PARAM_COUNT if there is none such. */

@@ -51,6 +51,53 @@ static uint32_t count_hidden(const txd_leaks *leaks, const txd_mask_view *mask,
     return count;
 }
 
+/* Keys before `place` and in the range of the real ones. */
+static int64_t real_before(const struct txd_hidden_sides *sides, int64_t place)
+{
+    if (place < sides->real_begin)
+        place = sides->real_begin;
+    return (place < sides->real_end ? place : sides->real_end) - sides->real_begin;
+}
+
+/* The same from a query's run of keys. */
+static uint32_t hidden_around(const txd_leaks *leaks, const txd_law_spans *spans,
+                              size_t i, size_t keys)
+{
+    const struct txd_hidden_sides *sides = &spans->sides;
+    int64_t begin = spans->begin[i],
+            end = spans->end[i] > begin ? spans->end[i] : begin;
+    int64_t real = sides->real_end - sides->real_begin, count = 0;
+
+    if (leaks->kind->hidden == TXD_HIDDEN_PADDING)
+        return (uint32_t)((int64_t)keys - real);
+    if (sides->before == leaks->kind->hidden)
+        count += real_before(sides, begin);
+    if (sides->after == leaks->kind->hidden)
+        count += real - real_before(sides, end);
+    return (uint32_t)count;
+}
+
+static void count_row(const txd_leaks *leaks, uint32_t *out, const txd_block *block,
+                      size_t batch)
+{
+    size_t length = block->pass->inputs->length;
+    txd_mask_view mask = txd_mask_of_attention(
+        txd_point_attention(block->site->point),
+        &leaks->claimed->layers[block->site->layer], block->pass->inputs, batch);
+    txd_law_spans spans;
+
+    for (size_t first = 0; first < length; first += TXD_LAW_SPANS) {
+        size_t left = length - first;
+        size_t count = left < TXD_LAW_SPANS ? left : TXD_LAW_SPANS;
+        bool are_runs = txd_law_spans_of(&spans, block, batch, first, count);
+
+        for (size_t i = 0; i < count; i++)
+            out[first + i] =
+                are_runs ? hidden_around(leaks, &spans, i, block->dims[3])
+                         : count_hidden(leaks, &mask, first + i, block->dims[3]);
+    }
+}
+
 /* Once per step: whether a key is later or padding is the same in every layer to which
  * the law applies. */
 static txd_status count_step(txd_leaks *leaks, const txd_block *block)
@@ -71,14 +118,8 @@ static txd_status count_step(txd_leaks *leaks, const txd_block *block)
         counted->keys = keys;
         counted->count = count;
     }
-    for (size_t b = 0; b < inputs->batch; b++) {
-        txd_mask_view mask = txd_mask_of_attention(
-            kind, &leaks->claimed->layers[block->site->layer], inputs, b);
-
-        for (size_t q = 0; q < inputs->length; q++)
-            counted->keys[b * inputs->length + q] =
-                count_hidden(leaks, &mask, q, block->dims[3]);
-    }
+    for (size_t b = 0; b < inputs->batch; b++)
+        count_row(leaks, counted->keys + b * inputs->length, block, b);
     counted->step = block->site->step;
     return TXD_OK;
 }
@@ -129,15 +170,13 @@ static void add_leak(txd_leak_tally *t, const txd_leak_kind *kind,
                             (int64_t)row->query, key};
 }
 
-static void add_row(txd_leaks *leaks, const txd_block *block, const txd_law_row *row)
+/* `heads`: the tallies of the attention that the row is of; `hidden`: its hidden keys.
+ */
+static void add_row(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *block,
+                    const txd_law_row *row, uint32_t hidden)
 {
     const txd_leak_kind *kind = leaks->kind;
-    txd_attention_kind attention = txd_point_attention(block->site->point);
-    size_t place = row->batch * block->pass->inputs->length + row->query;
-    txd_leak_tally *t =
-        &leaks
-             ->tallies[txd_law_part(block->site) * leaks->claimed->n_heads + row->head];
-    uint32_t hidden = leaks->counted[attention].keys[place];
+    txd_leak_tally *t = &heads[row->head];
 
     leaks->hidden += hidden;
     if (!(row->column[kind->count] > 0 && row->column[kind->count] < 0x1p53))
@@ -154,13 +193,17 @@ static void add_row(txd_leaks *leaks, const txd_block *block, const txd_law_row 
 
 txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block)
 {
-    txd_law_row row;
+    const txd_inputs *inputs = block->pass->inputs;
+    size_t part = txd_law_part(block->site);
+    const struct txd_leak_count *counted = &leaks->counted[part % 2];
+    txd_leak_tally *heads = &leaks->tallies[part * leaks->claimed->n_heads];
+    txd_law_row row = {0};
 
     TXD_TRY(count_step(leaks, block));
-    leaks->batches = block->pass->inputs->batch;
-    for (size_t i = 0; i < txd_law_rows(block); i++)
-        if (txd_law_row_get(&row, block, i))
-            add_row(leaks, block, &row);
+    leaks->batches = inputs->batch;
+    while (txd_law_row_next(&row, block))
+        add_row(leaks, heads, block, &row,
+                counted->keys[row.batch * inputs->length + row.query]);
     return TXD_OK;
 }
 

@@ -6,33 +6,21 @@
  * predicting token y, u_a and u_s the roundoffs of accumulation and storage: exp, log
  * and the sum are off by gamma_{V+4}(u_a) and some roundoffs of the differences, so
  * |computed - l| <= e + u_s (|l| + e) + tiny, e = gamma_{V+4}(u_a) + u_a (8 M + 4 |l| +
- * 4), and the same again with 2^-53 for the law's own sum. Of every token a few numbers
- * are kept, never its logits. Beyond LOGITS_READ logits of a step every n-th token is
- * judged.
+ * 4), and the same again with 2^-53 for the law's own sum. Of a token a few numbers are
+ * kept, never its logits. Of many tokens some are judged, as many as have LOGITS_READ
+ * logits; that there is no loss where there is no pair, at all of them.
  */
-#include "checks/law.h"
+#include "checks/loss.h"
+#include "checks/sample.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LIBM 4 /* roundoffs of a library function */
-#define LOGITS_READ 524288
-
-/* What people take for the target. */
-typedef enum target {
-    TARGET_NEXT,  /* the claimed one: the token after this */
-    TARGET_AFTER, /* the token after the next */
-    TARGET_SELF,
-    TARGETS
-} target;
-
-/* What the logits of a token imply. */
-typedef struct implied {
-    double largest;       /* finite magnitude; NaN if the softmax is */
-    double loss[TARGETS]; /* NaN where there is no such token */
-    bool is_set;
-} implied;
+/* Of a step; tokens at least. */
+#define LOGITS_READ 65536
+#define TOKENS_LEAST 4
 
 typedef struct place {
     int step;
@@ -42,11 +30,11 @@ typedef struct place {
 } place;
 
 typedef struct state {
-    implied *tokens;
+    txd_loss_implied *tokens;
     size_t count, capacity; /* of the step at hand */
     uint64_t judged, broken, stray, steps;
     uint64_t lost; /* tokens whose logits are not finite */
-    uint64_t matches[TARGETS], comparable[TARGETS];
+    uint64_t matches[TXD_TARGETS], comparable[TXD_TARGETS];
     double ee, me, mm; /* sums over e expected and m measured */
     double pairs, cells;
     place worst, first_stray;
@@ -65,10 +53,12 @@ static unsigned ask(void *self, const txd_site *site)
 
 /* ---- what the logits imply ---- */
 
-static txd_status reserve(state *s, const txd_inputs *inputs)
+static txd_status reserve(state *s, const txd_inputs *inputs, size_t vocab)
 {
-    size_t cells = inputs->batch * inputs->length;
-    implied *grown;
+    size_t cells = inputs->batch * inputs->length, cell;
+    txd_picks picks = txd_picks_of(inputs->valid, cells,
+                                   txd_picks_wanted(LOGITS_READ, vocab, TOKENS_LEAST));
+    txd_loss_implied *grown;
 
     if (cells > s->capacity) {
         grown = realloc(s->tokens, cells * sizeof *grown);
@@ -80,61 +70,22 @@ static txd_status reserve(state *s, const txd_inputs *inputs)
     }
     s->count = cells;
     memset(s->tokens, 0, cells * sizeof *s->tokens);
+    while (txd_picks_next(&cell, &picks))
+        s->tokens[cell].is_picked = true;
     return TXD_OK;
-}
-
-/* The token that a position would have to predict; -1 if there is none. */
-static int32_t target_of(const txd_inputs *inputs, size_t cell, target which)
-{
-    size_t ahead = which == TARGET_NEXT ? 1 : which == TARGET_AFTER ? 2 : 0;
-
-    if (cell % inputs->length + ahead >= inputs->length)
-        return -1;
-    for (size_t i = 0; i <= ahead; i++)
-        if (!inputs->valid[cell + i])
-            return -1;
-    return inputs->tokens[cell + ahead];
-}
-
-static void imply(implied *out, const txd_block *block, size_t row, size_t cell)
-{
-    const txd_tensor *value = &block->value;
-    size_t vocab = value->dims[2];
-    double max = -INFINITY, sum = 0;
-
-    *out = (implied){.is_set = true};
-    for (size_t i = 0; i < vocab; i++) {
-        double z = txd_tensor_get(value, row * vocab + i);
-
-        max = z > max || isnan(z) ? z : max;
-        out->largest = isfinite(z) ? fmax(out->largest, fabs(z)) : out->largest;
-    }
-    if (!isfinite(max))
-        out->largest = (double)NAN;
-    for (size_t i = 0; i < vocab; i++)
-        sum += exp(txd_tensor_get(value, row * vocab + i) - max);
-    for (int t = 0; t < TARGETS; t++) {
-        int32_t id = target_of(block->pass->inputs, cell, (target)t);
-
-        out->loss[t] =
-            id >= 0 && (size_t)id < vocab
-                ? (max - txd_tensor_get(value, row * vocab + (size_t)id)) + log(sum)
-                : (double)NAN;
-    }
 }
 
 static void take_logits(state *s, const txd_block *block)
 {
     const size_t *dims = block->value.dims;
     size_t length = block->pass->inputs->length;
-    size_t every = txd_law_every(block, LOGITS_READ);
 
     for (size_t i = 0; block->value.data && i < dims[0] * dims[1]; i++) {
         size_t row = block->start[0] + i / dims[1];
         size_t cell = row * length + block->start[1] + i % dims[1];
 
-        if (cell % every == 0)
-            imply(&s->tokens[cell], block, i, cell);
+        if (s->tokens[cell].is_picked)
+            txd_loss_imply(&s->tokens[cell], block, i, cell);
     }
 }
 
@@ -156,10 +107,10 @@ static double allowed_for(const txd_pass *pass, double loss, double largest)
            bound(loss, largest, n, txd_roundoff_of_format(TXD_F64));
 }
 
-static void note_alternatives(state *s, const txd_pass *pass, const implied *token,
-                              double loss)
+static void note_alternatives(state *s, const txd_pass *pass,
+                              const txd_loss_implied *token, double loss)
 {
-    for (int t = 0; t < TARGETS; t++) {
+    for (int t = 0; t < TXD_TARGETS; t++) {
         double expected = token->loss[t];
 
         if (isnan(expected))
@@ -173,8 +124,8 @@ static void note_alternatives(state *s, const txd_pass *pass, const implied *tok
 static void judge(state *s, const txd_block *block, size_t cell, double loss)
 {
     const txd_inputs *inputs = block->pass->inputs;
-    const implied *token = &s->tokens[cell];
-    double expected = token->loss[TARGET_NEXT];
+    const txd_loss_implied *token = &s->tokens[cell];
+    double expected = token->loss[TXD_TARGET_NEXT];
     double measured = loss == expected ? 0 : fabs(loss - expected); /* Inf too */
     place here = {block->site->step,
                   cell / inputs->length,
@@ -182,7 +133,7 @@ static void judge(state *s, const txd_block *block, size_t cell, double loss)
                   loss,
                   expected,
                   0,
-                  target_of(inputs, cell, TARGET_NEXT)};
+                  txd_loss_target_of(inputs, cell, TXD_TARGET_NEXT)};
 
     if (isnan(token->largest)) {
         s->lost++;
@@ -211,16 +162,15 @@ static void judge_all(state *s, const txd_block *block)
     s->steps++;
     for (size_t cell = 0; cell < s->count; cell++) {
         double loss = txd_tensor_get(&block->value, cell);
-        bool is_pair = target_of(inputs, cell, TARGET_NEXT) >= 0;
+        bool is_pair = txd_loss_target_of(inputs, cell, TXD_TARGET_NEXT) >= 0;
 
         s->cells++;
         s->pairs += is_pair;
-        if (!s->tokens[cell].is_set)
-            continue;
-        note_alternatives(s, block->pass, &s->tokens[cell], loss);
-        if (is_pair)
+        if (s->tokens[cell].is_set)
+            note_alternatives(s, block->pass, &s->tokens[cell], loss);
+        if (is_pair && s->tokens[cell].is_set)
             judge(s, block, cell, loss);
-        else if (!isnan(loss) && s->stray++ == 0)
+        else if (!is_pair && !isnan(loss) && s->stray++ == 0)
             s->first_stray = (place){.step = block->site->step,
                                      .batch = cell / inputs->length,
                                      .token = cell % inputs->length,
@@ -237,7 +187,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     s->batches = block->pass->inputs->batch;
     if (block->site->point == TXD_POINT_LOGITS) {
         if (s->count == 0)
-            TXD_TRY(reserve(s, block->pass->inputs));
+            TXD_TRY(reserve(s, block->pass->inputs, block->dims[2]));
         take_logits(s, block);
     } else if (block->value.data && s->count > 0) {
         judge_all(s, block);
@@ -276,17 +226,17 @@ static void say_factor(txd_finding *finding, const state *s)
     txd_law_say(finding, "; every loss is %.4g times what it should be", factor);
 }
 
-static bool is_target(const state *s, target t)
+static bool is_target(const state *s, txd_loss_target t)
 {
     return s->comparable[t] > 0 && s->matches[t] == s->comparable[t];
 }
 
 static void say_cause(txd_finding *finding, const state *s)
 {
-    if (is_target(s, TARGET_AFTER))
+    if (is_target(s, TXD_TARGET_AFTER))
         txd_law_say(finding, "; where there is one, the loss is that of predicting the "
                              "token after the next: labels are shifted twice");
-    else if (is_target(s, TARGET_SELF))
+    else if (is_target(s, TXD_TARGET_SELF))
         txd_law_say(finding, "; it is the loss of predicting the token itself: labels "
                              "are not shifted");
     else

@@ -3,11 +3,14 @@
  * The cells and rows of a tile of masked scores, judged by the claimed mask.
  */
 #include "checks/mask_cells.h"
+#include "checks/sample.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Cells of a layer that are judged per step. */
-#define CELLS_JUDGED 262144
+/* Cells of a layer that are judged per step; queries of a head at least. */
+#define CELLS_JUDGED 65536
+#define QUERIES_LEAST 2
 
 /* What all rows of a block have in common. */
 typedef struct job {
@@ -136,6 +139,46 @@ static void judge_range(txd_mask_tally *t, const job *j, size_t row,
     }
 }
 
+/* Whether each of some cells of a row of floats is the fill: the first is, and each is
+ * the next. */
+static bool are_filled(const float *x, size_t count, double fill)
+{
+    return count == 0 ||
+           ((double)x[0] == fill && memcmp(x, x + 1, (count - 1) * sizeof *x) == 0);
+}
+
+/* True if nothing of a row can be wrong: its visible scores are kept, to the bit and
+ * finite, and its hidden ones are -Inf, as claimed, which gives them no weight. */
+static bool is_as_claimed(txd_mask_tally *t, const job *j, size_t row,
+                          const txd_law_place *at)
+{
+    const txd_block *block = j->block;
+    size_t keys = block->value.dims[3], begin = block->start[3];
+    struct txd_spans spans;
+    txd_law_spans run;
+    const float *masked, *scores;
+    txd_span seen;
+
+    if (block->value.dtype != TXD_F32 || j->scores.dtype != TXD_F32 ||
+        j->fill != -INFINITY ||
+        !txd_law_spans_of(&run, block, (size_t)at->batch, (size_t)at->query, 1))
+        return false;
+    spans = (struct txd_spans){run.begin, run.end, (int32_t)begin};
+    seen = txd_span_of(&spans, 0, 0, keys);
+    masked = (const float *)block->value.data + row * keys;
+    scores = (const float *)j->scores.data + row * keys;
+    if (!are_filled(masked, seen.begin, j->fill) ||
+        !are_filled(masked + seen.end, keys - seen.end, j->fill) ||
+        memcmp(masked + seen.begin, scores + seen.begin,
+               (seen.end - seen.begin) * sizeof *masked) != 0 ||
+        !txd_kernels_here()->finite(scores + seen.begin, seen.end - seen.begin))
+        return false;
+    t->visible += seen.end - seen.begin;
+    t->hidden += keys - (seen.end - seen.begin);
+    t->rows++;
+    return true;
+}
+
 /* Row `row` of the block, a query whose place is in `at`. */
 static void judge_row(txd_mask_tally *t, const job *j, size_t row,
                       const txd_law_place *at)
@@ -169,10 +212,8 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
 void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
 {
     const txd_pass *pass = block->pass;
-    const txd_inputs *inputs = pass->inputs;
     const size_t *dims = block->value.dims;
-    size_t heads = block->dims[1];
-    size_t every = txd_law_every(block, CELLS_JUDGED);
+    size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
     txd_attention_kind kind = txd_point_attention(block->site->point);
     job j = {.block = block,
              .fill = pass->claimed->layers[block->site->layer].fill,
@@ -183,17 +224,18 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
         txd_block_earlier(&j.scores, block, txd_point_in(kind, TXD_POINT_ATTN_SCORES));
     if (tally->status != TXD_OK || !block->value.data)
         return;
-    for (size_t row = 0; row < dims[0] * dims[1] * dims[2]; row++) {
-        size_t query = block->start[2] + row % dims[2];
-        size_t head = block->start[1] + row / dims[2] % dims[1];
-        size_t batch = block->start[0] + row / dims[2] / dims[1];
-        txd_law_place at = {block->site->step, (int64_t)batch, (int64_t)head,
-                            (int64_t)query, -1};
+    for (size_t i = 0; i < dims[0] * dims[1]; i++) {
+        size_t batch = i / dims[1], head = i % dims[1], query;
+        txd_picks picks = txd_picks_of_head(block, batch, head, wanted);
 
-        size_t place = (batch * heads + head) * inputs->length + query;
+        while (txd_picks_next(&query, &picks)) {
+            txd_law_place at = {block->site->step, (int64_t)(block->start[0] + batch),
+                                (int64_t)(block->start[1] + head), (int64_t)query, -1};
+            size_t row = i * dims[2] + query - block->start[2];
 
-        if (place % every == 0 && inputs->valid[batch * inputs->length + query])
-            judge_row(tally, &j, row, &at);
+            if (!is_as_claimed(tally, &j, row, &at))
+                judge_row(tally, &j, row, &at);
+        }
     }
 }
 

@@ -11,8 +11,8 @@
  * A fill that is low enough for this input but not below the lowest visible score by
  * log(hidden keys / u_store) is a warning: a row that sees such keys alone would leak.
  *
- * Beyond CELLS_JUDGED cells of a layer (mask_cells.c) every n-th row is judged. Hidden
- * cells that the pass never computed are not judged.
+ * Of many queries some of every head are judged (mask_cells.c). Hidden cells that the
+ * pass never computed are not.
  */
 #include "checks/mask_cells.h"
 

@@ -136,13 +136,12 @@ static void compare(state *s, layer_seen *layer, const txd_block *block)
 static void look_at_rows(state *s, const txd_block *block)
 {
     head_seen *heads = &s->heads[(size_t)block->site->layer * s->claimed->n_heads];
-    txd_law_row row;
+    txd_law_row row = {0};
 
-    for (size_t i = 0; i < txd_law_rows(block); i++) {
+    while (txd_law_row_next(&row, block)) {
         double most;
 
-        if (!txd_law_row_get(&row, block, i) ||
-            !((double)row.query + 1 < row.column[TXD_ROW_SEEN]))
+        if (!((double)row.query + 1 < row.column[TXD_ROW_SEEN]))
             continue;
         most = log((double)row.query + 1);
         heads[row.head].queries++;

@@ -3,9 +3,14 @@
  * The claimed norms, their parameters, and one row of one of them in double.
  */
 #include "checks/norm.h"
+#include "checks/sample.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* Of one norm, per step; tokens at least. */
+#define ELEMENTS_JUDGED 8192
+#define TOKENS_LEAST 16
 
 /* The parameters of the norm whose output a point is. */
 static const struct {
@@ -111,6 +116,11 @@ txd_status txd_norms_take(txd_norms *norms, const txd_block *block)
     return place ? txd_law_vector(place, block, norm->width) : TXD_OK;
 }
 
+size_t txd_norms_tokens(const txd_config *claimed)
+{
+    return txd_picks_wanted(ELEMENTS_JUDGED, claimed->d_model, TOKENS_LEAST);
+}
+
 /* As lib/ops/bounds.c derives it: the mean is off by gamma_n mean|x|, hence each
  * deviation by at most delta; the variance by 2 delta / sd and gamma_{n+2} relatively;
  * then a handful of roundings. The gain and the bias are rounded once to the format of
@@ -119,25 +129,28 @@ void txd_norm_expect(double *out, double *allowed, const txd_norm *norm,
                      const double *x, txd_roundoff u)
 {
     double n = (double)norm->width, mean = 0, size = 0, largest = 0, squares = 0;
-    double gamma = txd_law_gamma(n + 8, u.accumulate), delta, sd;
+    double gamma = txd_law_gamma(n + 8, u.accumulate), delta, sd, inverse;
 
     for (size_t i = 0; i < norm->width; i++) {
-        mean += norm->centred ? x[i] / n : 0;
-        size += fabs(x[i]) / n;
-        largest = fmax(largest, fabs(x[i]));
+        mean += x[i];
+        size += fabs(x[i]);
+        largest = largest < fabs(x[i]) ? fabs(x[i]) : largest;
     }
+    mean = norm->centred ? mean / n : 0;
     for (size_t i = 0; i < norm->width; i++)
-        squares += (x[i] - mean) * (x[i] - mean) / n;
-    sd = sqrt(squares + norm->eps);
-    delta = norm->centred ? gamma * (size + largest) / sd : 0;
+        squares += (x[i] - mean) * (x[i] - mean);
+    sd = sqrt(squares / n + norm->eps);
+    inverse = 1 / sd;
+    delta = norm->centred ? gamma * (size / n + largest) / sd : 0;
     for (size_t i = 0; i < norm->width; i++) {
-        double z = (x[i] - mean) / sd, core = norm->gain[i] * z;
+        double z = (x[i] - mean) * inverse, core = norm->gain[i] * z;
         double terms = fabs(core) + fabs(norm->bias[i]), error;
 
         out[i] = core + norm->bias[i];
         error = fabs(norm->gain[i]) * delta + fabs(core) * (gamma + delta) +
-                8 * u.accumulate * terms + u.lost * (4 + 4 * fabs(norm->gain[i]) / sd) +
-                u.store * terms + u.tiny * (fabs(z) + 1);
+                8 * u.accumulate * terms +
+                u.lost * (4 + 4 * fabs(norm->gain[i]) * inverse) + u.store * terms +
+                u.tiny * (fabs(z) + 1);
         allowed[i] = error + u.store * (fabs(out[i]) + error) + u.tiny;
     }
 }

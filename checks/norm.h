@@ -34,6 +34,8 @@ txd_status txd_norms_create(txd_norms *out, const txd_config *claimed);
 void txd_norms_destroy(txd_norms *norms);
 /* The norm whose output a point of a layer is; NULL if there is none. */
 txd_norm *txd_norms_find(const txd_norms *norms, txd_point out, int layer);
+/* How many tokens of a step are judged: a wrong norm acts on all of them. */
+size_t txd_norms_tokens(const txd_config *claimed);
 /* Keeps a gain or bias that a parameter site offers; others are passed over. */
 txd_status txd_norms_take(txd_norms *norms, const txd_block *block);
 /* True at the parameter sites that txd_norms_take keeps. */

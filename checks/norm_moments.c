@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define JUDGED_TOKENS 256
 #define TOO_UNCERTAIN 0.1
 
 typedef struct tally {
@@ -78,13 +77,14 @@ static moments moments_of(const txd_norm *norm, const double *out, double u)
     moments m = {0, 0, 0};
 
     for (size_t i = 0; i < norm->width; i++) {
-        double core = out[i] - norm->bias[i], gain = norm->gain[i], z = core / gain;
+        double core = out[i] - norm->bias[i], inverse = 1 / norm->gain[i];
+        double z = core * inverse;
 
-        m.mean += z / n;
-        m.square += z * z / n;
-        m.delta += 8 * u * (fabs(core) + fabs(norm->bias[i])) / fabs(gain) / n;
+        m.mean += z;
+        m.square += z * z;
+        m.delta += (fabs(core) + fabs(norm->bias[i])) * fabs(inverse);
     }
-    return m;
+    return (moments){m.mean / n, m.square / n, 8 * u * m.delta / n};
 }
 
 static void keep_worst(tally *t, const state *s, const moments *m, bool is_mean,
@@ -124,48 +124,54 @@ static void judge_token(state *s, const txd_norm *norm, size_t row, double u)
         keep_worst(t, s, &m, true, row);
 }
 
-/* True if every feature has over the tokens what every token should have over the
- * features. */
-static bool is_other_axis(const state *s, const txd_norm *norm)
+/* True if every feature has over the tokens, all of them, what every token should have
+ * over the features. */
+static bool is_other_axis(const state *s, const txd_norm *norm, const txd_block *block)
 {
-    double count = (double)s->kept.count;
+    const txd_inputs *inputs = block->pass->inputs;
+    double count = 0;
 
     for (size_t i = 0; i < norm->width; i++)
         s->means[i] = s->squares[i] = 0;
-    for (size_t r = 0; r < s->kept.count; r++)
-        for (size_t i = 0; i < norm->width; i++) {
-            double z =
-                (s->kept.rows[r * norm->width + i] - norm->bias[i]) / norm->gain[i];
+    for (size_t t = 0; t < inputs->batch * inputs->length; t++) {
+        count += inputs->valid[t] != 0;
+        for (size_t i = 0; inputs->valid[t] && i < norm->width; i++) {
+            double out = txd_tensor_get(&block->value, t * norm->width + i);
+            double z = (out - norm->bias[i]) / norm->gain[i];
 
-            s->means[i] += z / count;
-            s->squares[i] += z * z / count;
+            s->means[i] += z;
+            s->squares[i] += z * z;
         }
+    }
     for (size_t i = 0; i < norm->width; i++)
-        if (!(fabs(s->squares[i] - 1) < 0.1) ||
-            (norm->centred && !(fabs(s->means[i]) < 0.1)))
+        if (!(fabs(s->squares[i] / count - 1) < 0.1) ||
+            (norm->centred && !(fabs(s->means[i] / count) < 0.1)))
             return false;
-    return s->kept.count > 1;
+    return count > 1;
 }
 
-static void judge_norm(state *s, const txd_norm *norm, double u)
+static void judge_norm(state *s, const txd_norm *norm, const txd_block *block)
 {
+    double u = block->pass->u_store;
     tally *t = &s->tallies[norm - s->norms.list];
     uint64_t broken = t->broken;
+    bool is_finite;
 
     if (!norm->gain || !norm->bias) {
         s->lacks_gain |= s->kept.count > 0;
         return;
     }
+    is_finite = txd_kept_is_finite(norm->gain, norm->width) &&
+                txd_kept_is_finite(norm->bias, norm->width);
     for (size_t row = 0; row < s->kept.count; row++) {
-        if (txd_kept_is_finite(norm->gain, norm->width) &&
-            txd_kept_is_finite(norm->bias, norm->width) &&
+        if (is_finite &&
             txd_kept_is_finite(s->kept.rows + row * norm->width, norm->width))
             judge_token(s, norm, row, u);
         else
             s->inherited++;
     }
     if (broken == 0 && t->broken > 0)
-        t->is_other_axis = is_other_axis(s, norm);
+        t->is_other_axis = is_other_axis(s, norm, block);
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
@@ -182,10 +188,10 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
         s->step = block->site->step;
         s->batches = inputs->batch;
         TXD_TRY(txd_kept_choose(&s->tokens, inputs->valid, inputs->batch,
-                                inputs->length, JUDGED_TOKENS));
+                                inputs->length, txd_norms_tokens(s->claimed)));
     }
     TXD_TRY(txd_kept_take(&s->kept, block, &s->tokens));
-    judge_norm(s, norm, block->pass->u_store);
+    judge_norm(s, norm, block);
     txd_deviation_keep(&s->tallies[norm - s->norms.list].deviation, block->stats,
                        norm->centred);
     return TXD_OK;

@@ -10,8 +10,7 @@
  *
  * Which value a norm reads follows from the claimed placement. The operands are kept
  * until the layer is complete, so that a pass which forms them in another order is
- * judged like its recording. Beyond 256 real tokens in a step every n-th is judged: a
- * wrong norm acts on all of them.
+ * judged like its recording. Of many tokens some are judged (norm.c).
  */
 #include "checks/norm.h"
 
@@ -21,11 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JUDGED_TOKENS 256
-
 typedef struct tally {
     uint64_t judged, broken; /* tokens */
-    double measured, allowed, out, expected;
+    double measured, allowed, ratio, out, expected;
     size_t channel; /* of the worst element */
     txd_law_place at;
     char cause[160];
@@ -79,9 +76,11 @@ static void keep_worst(tally *t, const state *s, const double *out, size_t row)
     for (size_t i = 0; i < s->claimed->d_model; i++) {
         double measured = fabs(out[i] - s->expected[i]);
 
-        if (t->allowed > 0 && !txd_law_is_worse(txd_law_ratio(measured, s->allowed[i]),
-                                                txd_law_ratio(t->measured, t->allowed)))
+        if (t->allowed > 0 &&
+            (!txd_law_may_be_worse(measured, s->allowed[i], t->ratio) ||
+             !txd_law_is_worse(txd_law_ratio(measured, s->allowed[i]), t->ratio)))
             continue;
+        t->ratio = txd_law_ratio(measured, s->allowed[i]);
         t->measured = measured;
         t->allowed = s->allowed[i];
         t->out = out[i];
@@ -113,7 +112,7 @@ static void judge_row(state *s, tally *t, const double *out, size_t row)
         return;
     }
     for (size_t i = 0; i < s->claimed->d_model; i++)
-        is_broken |= !txd_within(fabs(out[i] - s->expected[i]), s->allowed[i]);
+        is_broken |= !(fabs(out[i] - s->expected[i]) <= s->allowed[i]);
     t->judged++;
     t->broken += is_broken;
     keep_worst(t, s, out, row);
@@ -185,7 +184,7 @@ static txd_status move_to(state *s, const txd_block *block)
         s->batches = inputs->batch;
         s->u = txd_roundoff_of_format(block->pass->format);
         TXD_TRY(txd_kept_choose(&s->tokens, inputs->valid, inputs->batch,
-                                inputs->length, JUDGED_TOKENS));
+                                inputs->length, txd_norms_tokens(s->claimed)));
     }
     if (block->site->layer == s->layer)
         return TXD_OK;

@@ -9,12 +9,15 @@
  * products).
  */
 #include "checks/projection.h"
+#include "checks/sample.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define TOKENS_LEAST 4
 
 static size_t tally_index(const txd_projections *p, int layer, size_t map)
 {
@@ -62,10 +65,8 @@ static unsigned ask(void *self, const txd_site *site)
 
 static size_t lanes_of(const txd_projection *map)
 {
-    size_t lanes = TXD_PROJECTION_ROWS / map->heads;
+    size_t lanes = txd_picks_wanted(TXD_PROJECTION_ROWS, map->heads, 1);
 
-    if (lanes == 0)
-        lanes = 1;
     return lanes < map->width ? lanes : map->width;
 }
 
@@ -135,12 +136,6 @@ const txd_projection_rows *txd_projection_kept(const txd_projection_job *job,
     return &job->p->kept[tally_index(job->p, job->block->site->layer, map)];
 }
 
-void txd_projection_input(double *out, const txd_projection_job *job, size_t token)
-{
-    for (size_t i = 0; i < job->p->columns; i++)
-        out[i] = txd_tensor_get(&job->input, token * job->p->columns + i);
-}
-
 double txd_projection_found(const txd_projection_job *job, size_t i, size_t h, size_t j)
 {
     const txd_projection *map = &job->p->maps[job->map];
@@ -153,28 +148,43 @@ double txd_projection_found(const txd_projection_job *job, size_t i, size_t h, s
             txd_projection_lane(map, txd_projection_kept(job, job->map), j));
 }
 
+/* A row times x, and the magnitudes of x. */
+static struct txd_products multiply(double *inputs, const txd_projection_rows *kept,
+                                    size_t row, const double *x, size_t n)
+{
+    struct txd_products products = {0, 0};
+
+    *inputs = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_wide = kept->dtype == TXD_F64;
+        double weight = is_wide ? ((const double *)kept->rows)[row * n + i]
+                                : (double)((const float *)kept->rows)[row * n + i];
+        double term = weight * x[i];
+
+        products.sum += term;
+        products.size += fabs(term);
+        *inputs += fabs(x[i]);
+    }
+    return products;
+}
+
 txd_projection_value txd_projection_compute(const txd_projection_job *job, size_t map,
                                             size_t h, size_t j, const double *x)
 {
     const txd_projection_rows *kept = txd_projection_kept(job, map);
-    const txd_pass *pass = job->block->pass;
     size_t row = h * kept->lanes + j, n = job->p->columns;
-    double k = (double)n, sum = 0, size = 0, inputs = 0;
-    txd_roundoff u = txd_roundoff_of_format(pass->format);
+    txd_roundoff u = txd_roundoff_of_format(job->block->pass->format);
     txd_projection_value value = {.bias = kept->bias ? kept->bias[row] : 0};
+    struct txd_products products = {0, 0};
+    double k = (double)n, size, inputs = job->size;
 
-    for (size_t i = 0; i < n; i++) {
-        double weight = kept->dtype == TXD_F64
-                            ? ((const double *)kept->rows)[row * n + i]
-                            : (double)((const float *)kept->rows)[row * n + i];
-        double term = weight * x[i];
-
-        sum += term;
-        size += fabs(term);
-        inputs += fabs(x[i]);
-    }
-    size += fabs(value.bias);
-    value.exact = sum + value.bias;
+    if (job->narrow && kept->dtype == TXD_F32)
+        products = txd_kernels_here()->products((const float *)kept->rows + row * n,
+                                                job->narrow, n);
+    else
+        products = multiply(&inputs, kept, row, x, n);
+    size = products.size + fabs(value.bias);
+    value.exact = products.sum + value.bias;
     value.allowed =
         (txd_law_gamma(k + 1, u.accumulate) + txd_law_gamma(k + 2, 0x1p-53) + u.store) *
             size +
@@ -186,19 +196,18 @@ static void choose_tokens(txd_projection_job *job, const txd_inputs *inputs)
 {
     bool is_of_memory = txd_point_is_of_memory(job->p->maps[job->map].out);
     const int32_t *is_valid = is_of_memory ? inputs->memory_valid : inputs->valid;
-    size_t all, valid = 0, seen = 0, wanted;
+    const txd_projection *map = &job->p->maps[job->map];
+    size_t rows = map->heads * txd_projection_kept(job, job->map)->lanes;
+    size_t wanted =
+        txd_picks_wanted(TXD_PROJECTION_PRODUCTS, rows * job->p->columns, TOKENS_LEAST);
+    txd_picks picks;
+    size_t i;
 
     job->length = is_of_memory ? inputs->memory_length : inputs->length;
-    all = inputs->batch * job->length;
-    for (size_t i = 0; i < all; i++)
-        valid += is_valid[i] != 0;
-    wanted = valid < TXD_PROJECTION_TOKENS ? valid : TXD_PROJECTION_TOKENS;
-    for (size_t i = 0; i < all && job->token_count < wanted; i++) {
-        if (!is_valid[i])
-            continue;
-        if (seen++ == job->token_count * valid / wanted)
-            job->tokens[job->token_count++] = i;
-    }
+    wanted = wanted < TXD_PROJECTION_TOKENS ? wanted : TXD_PROJECTION_TOKENS;
+    picks = txd_picks_of(is_valid, inputs->batch * job->length, wanted);
+    while (txd_picks_next(&i, &picks))
+        job->tokens[job->token_count++] = i;
 }
 
 static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, size_t i,
@@ -206,8 +215,8 @@ static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, s
 {
     const txd_projections *p = job->p;
     size_t token = job->tokens[i];
-    txd_projection_value value =
-        txd_projection_compute(job, job->map, h, j, p->x + i * p->columns);
+    const double *x = p->x + i * p->columns;
+    txd_projection_value value = txd_projection_compute(job, job->map, h, j, x);
     double found = txd_projection_found(job, i, h, j);
     double measured = fabs(found - value.exact);
 
@@ -216,9 +225,10 @@ static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, s
         return;
     }
     t->broken += !txd_within(measured, value.allowed);
-    if (t->judged++ > 0 && !txd_law_is_worse(txd_law_ratio(measured, value.allowed),
-                                             txd_law_ratio(t->measured, t->allowed)))
+    if (t->judged++ > 0 &&
+        !txd_law_is_worse(txd_law_ratio(measured, value.allowed), t->ratio))
         return;
+    t->ratio = txd_law_ratio(measured, value.allowed);
     t->measured = measured;
     t->allowed = value.allowed;
     t->value = found;
@@ -228,6 +238,19 @@ static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, s
     t->at = (txd_law_place){job->block->site->step, (int64_t)(token / job->length),
                             p->maps[job->map].heads > 1 ? (int64_t)h : -1,
                             (int64_t)(token % job->length), -1};
+}
+
+/* Puts an input at hand as floats, if it is of floats. */
+static void narrow(txd_projections *p, txd_projection_job *job, const double *x)
+{
+    if (job->input.dtype != TXD_F32)
+        return;
+    job->narrow = p->narrow;
+    job->size = 0;
+    for (size_t i = 0; i < p->columns; i++) {
+        p->narrow[i] = (float)x[i];
+        job->size += fabs(x[i]);
+    }
 }
 
 static txd_status judge(txd_projections *p, size_t map, const txd_block *block)
@@ -250,10 +273,13 @@ static txd_status judge(txd_projections *p, size_t map, const txd_block *block)
     choose_tokens(&job, block->pass->inputs);
     for (size_t i = 0; i < job.token_count; i++)
         txd_projection_input(p->x + i * p->columns, &job, job.tokens[i]);
-    for (size_t i = 0; i < job.token_count; i++)
+    for (size_t i = 0; i < job.token_count; i++) {
+        narrow(p, &job, p->x + i * p->columns);
         for (size_t h = 0; h < p->maps[map].heads; h++)
             for (size_t j = 0; j < kept->lanes; j++)
                 judge_lane(t, &job, i, h, j);
+    }
+    job.narrow = NULL;
     /* The first step in which something is off says why. */
     return broken == 0 && t->broken > 0 ? txd_projection_explain(t, &job) : TXD_OK;
 }
@@ -341,6 +367,7 @@ void txd_projections_destroy(void *self)
     free(p->kept);
     free(p->tallies);
     free(p->x);
+    free(p->narrow);
     free(p);
 }
 
@@ -354,8 +381,9 @@ txd_status txd_projections_create(void **out, txd_tap *tap, const txd_projection
         made->kept = calloc(all, sizeof *made->kept);
         made->tallies = calloc(all, sizeof *made->tallies);
         made->x = calloc(TXD_PROJECTION_TOKENS * p->columns, sizeof *made->x);
+        made->narrow = calloc(p->columns, sizeof *made->narrow);
     }
-    if (!made || !made->kept || !made->tallies || !made->x) {
+    if (!made || !made->kept || !made->tallies || !made->x || !made->narrow) {
         if (made)
             txd_projections_destroy(made);
         return txd_fail(TXD_ERR_MEMORY, "%s: no memory", p->law);

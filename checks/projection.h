@@ -3,9 +3,10 @@
  * Linear maps of a layer recomputed from the actual parameters, on a sample: what the
  * laws head_split and output_projection share. For the files of this folder only.
  *
- * The sample: up to TXD_PROJECTION_TOKENS valid tokens of a step, spread evenly over
- * the batch; of every head as many lanes, spread evenly, as make up to
- * TXD_PROJECTION_ROWS rows of the matrix, at least one. Small models are judged whole.
+ * The sample: of every head as many lanes, spread evenly, as make up to
+ * TXD_PROJECTION_ROWS rows of the matrix, at least one; 4 to TXD_PROJECTION_TOKENS
+ * valid tokens of a step, spread evenly over the batch, as many as make up to
+ * TXD_PROJECTION_PRODUCTS products. Small models are judged whole.
  */
 #ifndef TXD_CHECKS_PROJECTION_H
 #define TXD_CHECKS_PROJECTION_H
@@ -16,7 +17,12 @@
 extern "C" {
 #endif
 
-enum { TXD_PROJECTION_TOKENS = 16, TXD_PROJECTION_ROWS = 128, TXD_PROJECTION_MAPS = 6 };
+enum {
+    TXD_PROJECTION_TOKENS = 16,
+    TXD_PROJECTION_ROWS = 128,
+    TXD_PROJECTION_PRODUCTS = 131072,
+    TXD_PROJECTION_MAPS = 6
+};
 
 /* One linear map; its output at `out` is (b, heads, t, width), or (b, t, width) with
  * one head. */
@@ -42,7 +48,7 @@ typedef enum txd_projection_cause {
 /* One map of one layer. */
 typedef struct txd_projection_tally {
     uint64_t judged, broken, inherited;
-    double measured, allowed, value, expected; /* of the worst */
+    double measured, allowed, ratio, value, expected; /* of the worst */
     txd_law_place at;
     size_t lane;
     txd_projection_cause cause;
@@ -68,6 +74,7 @@ typedef struct txd_projections {
     txd_projection_rows *kept;     /* (layers, maps) */
     txd_projection_tally *tallies; /* (layers, maps) */
     double *x;                     /* (tokens, columns): the sampled inputs */
+    float *narrow;                 /* (columns): one of them */
     size_t batches;
     bool is_late; /* the input is not formed before the output */
 } txd_projections;
@@ -91,6 +98,8 @@ typedef struct txd_projection_job {
     size_t length;                        /* tokens of a batch row of the map */
     size_t tokens[TXD_PROJECTION_TOKENS]; /* b length + t */
     size_t token_count;
+    const float *narrow; /* the input at hand, if it is of floats; or NULL */
+    double size;         /* and the sum of its magnitudes */
 } txd_projection_job;
 
 /* What a lane should be, and how far from it rounding can lead. */
@@ -103,7 +112,8 @@ const txd_projection_rows *txd_projection_kept(const txd_projection_job *job,
 /* Lane j of the kept ones. */
 size_t txd_projection_lane(const txd_projection *map, const txd_projection_rows *kept,
                            size_t j);
-/* Kept lane j of head h of map `map` at an input row of doubles. */
+/* Kept lane j of head h of map `map` at an input row of doubles; of floats, if one is
+ * at hand. */
 txd_projection_value txd_projection_compute(const txd_projection_job *job, size_t map,
                                             size_t h, size_t j, const double *x);
 /* What stands in the block at token i of the sample. */

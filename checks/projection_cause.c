@@ -3,6 +3,7 @@
  * Why a projection is not what its parameters give: each candidate is recomputed for
  * the whole sample and accepted only if all of it fits within the bound.
  */
+#include "checks/kept.h"
 #include "checks/projection.h"
 
 #include <math.h>
@@ -41,6 +42,11 @@ static bool piece_fits(const txd_projection_job *job, size_t i, size_t h,
             return false;
     }
     return true;
+}
+
+void txd_projection_input(double *out, const txd_projection_job *job, size_t token)
+{
+    txd_kept_read(out, &job->input, token * job->p->columns, job->p->columns);
 }
 
 static bool is_view(const txd_projection_job *job, double *x)

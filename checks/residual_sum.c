@@ -6,37 +6,30 @@
  * (2^-53: this law's own sum, in double). With post-norm placement what enters all but
  * the first is the normalised stream, norm1.out or norm_cross.out.
  *
- * Beyond ELEMENTS_JUDGED elements of a sum every n-th token is judged: a residual that
- * is missing is missing everywhere, and the law must not cost more than the pass.
+ * Of many tokens some are judged, as many as make up ELEMENTS_JUDGED elements: a
+ * residual that is missing is missing everywhere.
  *
  * Where in + branch is not finite itself, or larger than any number of the format,
  * `finite` speaks, not this law.
  */
-#include "checks/law.h"
+#include "checks/kept.h"
+#include "checks/residual.h"
+#include "checks/sample.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of one sum, per step. */
-#define ELEMENTS_JUDGED 65536
-
-/* One sum of one layer; also what a block adds to it. */
-typedef struct tally {
-    uint64_t judged, broken, inherited, is_branch, is_input;
-    double bb, db, dd; /* d = out - in against the branch */
-    double ii, ei, ee; /* e = out - branch against the input */
-    double measured, allowed, out, expected;
-    size_t batch, token, channel; /* of the worst */
-    txd_status status;            /* of asking for the operands */
-    int step;
-} tally;
+/* Of one sum, per step; tokens at least. */
+#define ELEMENTS_JUDGED 16384
+#define TOKENS_LEAST 8
+#define PIECE 64 /* elements that are read at once */
 
 typedef struct state {
     const txd_config *claimed;
-    tally *tallies;           /* (layers, SUMS) */
-    txd_point operands[3][3]; /* of each sum: input and branch, ended */
+    txd_residual_tally *tallies; /* (layers, SUMS) */
+    txd_point operands[3][3];    /* of each sum: input and branch, ended */
     size_t batches;
     bool lacks_operand;
 } state;
@@ -107,54 +100,26 @@ static size_t row_in(const txd_tensor *operand, const txd_block *block, size_t r
     return (batch * operand->dims[1] + token) * width;
 }
 
-static void add_element(tally *t, double in, double branch, double out,
-                        const txd_block *block)
-{
-    double sum = in + branch;
-    double unit = block->pass->u_store + 0x1p-53;
-    double d = out - in, e = out - branch;
-    double measured = fabs(out - sum), allowed = unit * fabs(sum);
-    double largest = block->pass->largest;
-
-    if (!isfinite(sum) || (isinf(out) && fabs(sum) + allowed > largest)) {
-        t->inherited++;
-        return;
-    }
-    t->judged++;
-    t->broken += !txd_within(measured, allowed);
-    t->is_branch += fabs(e) <= unit * fabs(branch);
-    t->is_input += fabs(d) <= unit * fabs(in);
-    t->bb += branch * branch;
-    t->db += d * branch;
-    t->dd += d * d;
-    t->ii += in * in;
-    t->ei += e * in;
-    t->ee += e * e;
-    if (t->judged == 1 || txd_law_is_worse(txd_law_ratio(measured, allowed),
-                                           txd_law_ratio(t->measured, t->allowed))) {
-        t->measured = measured;
-        t->allowed = allowed;
-        t->out = out;
-        t->expected = sum;
-        t->channel = SIZE_MAX;
-    }
-}
-
-static void add_row(tally *t, const operands *from, const txd_block *block, size_t row)
+static void add_row(txd_residual_tally *t, const operands *from, const txd_block *block,
+                    size_t row)
 {
     size_t tokens = block->value.dims[1], width = block->value.dims[2];
     size_t in_first = row_in(&from->input, block, row);
     size_t branch_first = row_in(&from->branch, block, row);
 
-    for (size_t c = 0; c < width; c++) {
-        add_element(t, txd_tensor_get(&from->input, in_first + c),
-                    txd_tensor_get(&from->branch, branch_first + c),
-                    txd_tensor_get(&block->value, row * width + c), block);
-        if (t->channel == SIZE_MAX) { /* the worst so far: it is here */
-            t->batch = block->start[0] + row / tokens;
-            t->token = block->start[1] + row % tokens;
-            t->channel = c;
-        }
+    for (size_t c = 0; c < width; c += PIECE) {
+        size_t count = width - c < PIECE ? width - c : PIECE;
+        double in[PIECE], branch[PIECE], out[PIECE];
+
+        txd_kept_read(in, &from->input, in_first + c, count);
+        txd_kept_read(branch, &from->branch, branch_first + c, count);
+        txd_kept_read(out, &block->value, row * width + c, count);
+        for (size_t i = 0; i < count; i++)
+            if (txd_residual_add(t, in[i], branch[i], out[i], block->pass)) {
+                t->batch = block->start[0] + row / tokens;
+                t->token = block->start[1] + row % tokens;
+                t->channel = c + i;
+            }
     }
 }
 
@@ -162,10 +127,12 @@ static void reduce(void *slot, const void *self, const txd_block *block)
 {
     const state *s = self;
     const txd_inputs *inputs = block->pass->inputs;
-    size_t tokens = block->value.dims[1];
-    size_t every = txd_law_every(block, ELEMENTS_JUDGED);
+    const size_t *dims = block->value.dims;
+    size_t wanted = txd_picks_wanted(ELEMENTS_JUDGED, dims[2], TOKENS_LEAST), i;
+    txd_picks picks =
+        txd_picks_of(inputs->valid, inputs->batch * inputs->length, wanted);
     operands from;
-    tally *t = slot;
+    txd_residual_tally *t = slot;
 
     t->step = block->site->step;
     t->status =
@@ -175,43 +142,19 @@ static void reduce(void *slot, const void *self, const txd_block *block)
             txd_block_earlier(&from.branch, block, branch_of(block->site->point));
     if (t->status != TXD_OK || !block->value.data)
         return;
-    for (size_t row = 0; row < block->value.dims[0] * tokens; row++) {
-        size_t batch = block->start[0] + row / tokens;
-        size_t token = block->start[1] + row % tokens;
+    while (txd_picks_next(&i, &picks)) {
+        size_t batch = i / inputs->length - block->start[0]; /* wraps if before */
+        size_t token = i % inputs->length - block->start[1];
 
-        size_t place = batch * inputs->length + token;
-
-        if (place % every == 0 && inputs->valid[place])
-            add_row(t, &from, block, row);
+        if (batch < dims[0] && token < dims[1])
+            add_row(t, &from, block, batch * dims[1] + token);
     }
-}
-
-static void join(tally *to, const tally *t)
-{
-    bool is_worse =
-        t->judged > 0 &&
-        (to->judged == 0 || txd_law_is_worse(txd_law_ratio(t->measured, t->allowed),
-                                             txd_law_ratio(to->measured, to->allowed)));
-    tally sum = is_worse ? *t : *to;
-
-    sum.judged = to->judged + t->judged;
-    sum.broken = to->broken + t->broken;
-    sum.inherited = to->inherited + t->inherited;
-    sum.is_branch = to->is_branch + t->is_branch;
-    sum.is_input = to->is_input + t->is_input;
-    sum.bb = to->bb + t->bb;
-    sum.db = to->db + t->db;
-    sum.dd = to->dd + t->dd;
-    sum.ii = to->ii + t->ii;
-    sum.ei = to->ei + t->ei;
-    sum.ee = to->ee + t->ee;
-    *to = sum;
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
-    const tally *t = slot;
+    const txd_residual_tally *t = slot;
     size_t place = (size_t)block->site->layer * SUMS + place_of(block->site->point);
 
     s->batches = block->pass->inputs->batch;
@@ -222,41 +165,13 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     if (t->status != TXD_OK)
         return txd_fail(t->status, "residual_sum: %s: its operands cannot be read",
                         block->site->name);
-    join(&s->tallies[place], t);
+    txd_residual_join(&s->tallies[place], t);
     return TXD_OK;
-}
-
-/* The factor of x in y = factor x, if all but a millionth of y is explained. */
-static bool fits(double *factor, double xx, double yx, double yy)
-{
-    if (!(xx > 0) || !(yy > 0))
-        return false;
-    *factor = yx / xx;
-    return yy - yx * yx / xx <= 1e-6 * yy;
-}
-
-static void say_cause(txd_finding *finding, const tally *t, const char *in,
-                      const char *branch)
-{
-    char text[32];
-    double factor;
-
-    if (t->is_branch == t->judged)
-        txd_law_say(finding, ": it is %s alone, the residual input %s is missing",
-                    branch, in);
-    else if (t->is_input == t->judged)
-        txd_law_say(finding, ": it is %s alone, the branch %s is missing", in, branch);
-    else if (fits(&factor, t->bb, t->db, t->dd) && fabs(factor - 1) > 1e-4)
-        txd_law_say(finding, ": it is %s + %s x %s, the branch is scaled", in,
-                    txd_law_number(text, factor), branch);
-    else if (fits(&factor, t->ii, t->ei, t->ee) && fabs(factor - 1) > 1e-4)
-        txd_law_say(finding, ": it is %s x %s + %s, the residual input is scaled",
-                    txd_law_number(text, factor), in, branch);
 }
 
 static txd_status add_sum(txd_result *result, const state *s, int layer, txd_point sum)
 {
-    const tally *t = &s->tallies[(size_t)layer * SUMS + place_of(sum)];
+    const txd_residual_tally *t = &s->tallies[(size_t)layer * SUMS + place_of(sum)];
     const char *in = txd_point_get(input_of(s->claimed, sum))->name;
     const char *branch = txd_point_get(branch_of(sum))->name;
     txd_law_place at = {t->step, (int64_t)t->batch, -1, (int64_t)t->token, -1};
@@ -281,7 +196,7 @@ static txd_status add_sum(txd_result *result, const state *s, int layer, txd_poi
                 "token %zu, channel %zu is %s, but %s + %s is %s; %" PRIu64
                 " of %" PRIu64 " elements are off",
                 t->token, t->channel, out, in, branch, expected, t->broken, t->judged);
-    say_cause(&finding, t, in, branch);
+    txd_residual_say_cause(&finding, t, in, branch);
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += t->broken - 1;
     return TXD_OK;
@@ -335,7 +250,7 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
                      .self = s,
                      .ask = ask,
                      .needs = needs,
-                     .slot_bytes = sizeof(tally),
+                     .slot_bytes = sizeof(txd_residual_tally),
                      .reduce = reduce,
                      .merge = merge};
     *out = s;

@@ -1,48 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cells of one head. The products are taken in double with four running sums, which
- * is one fixed order of summation on every machine.
+ * The cells of one head. The products are taken in double in one fixed order of
+ * summation on every machine: by the kernel of float rows, else with four running sums.
  */
 #include "checks/score.h"
+#include "checks/sample.h"
 
 #include <math.h>
 
-/* Cells of a layer that are judged per step. */
-#define CELLS_JUDGED 131072
+/* Cells of a layer that are judged per step; of a query; queries of a head at least. */
+#define CELLS_JUDGED 16384
+#define KEYS_JUDGED 256
+#define QUERIES_LEAST 2
 #define LANES 4
 
 /* Of one cell: q.k and the sum of |q_i k_i|. */
-typedef struct product {
-    double sum, size;
-} product;
+typedef struct txd_products product;
 
-/* DOT(name, type): the product over `n` contiguous elements. The lanes are written out
- * so that the compiler can keep them in one register. */
-#define DOT(name, type)                                                                \
-    static product name(const type *a, const type *b, size_t n)                        \
-    {                                                                                  \
-        double sum[LANES] = {0}, size[LANES] = {0};                                    \
-        size_t whole = n - n % LANES;                                                  \
-                                                                                       \
-        for (size_t i = 0; i < whole; i += LANES)                                      \
-            for (size_t lane = 0; lane < LANES; lane++) {                              \
-                double term = (double)a[i + lane] * (double)b[i + lane];               \
-                                                                                       \
-                sum[lane] += term;                                                     \
-                size[lane] += fabs(term);                                              \
-            }                                                                          \
-        for (size_t i = whole; i < n; i++) {                                           \
-            double term = (double)a[i] * (double)b[i];                                 \
-                                                                                       \
-            sum[i - whole] += term;                                                    \
-            size[i - whole] += fabs(term);                                             \
-        }                                                                              \
-        return (product){(sum[0] + sum[1]) + (sum[2] + sum[3]),                        \
-                         (size[0] + size[1]) + (size[2] + size[3])};                   \
+/* The product over `n` contiguous elements. The lanes are written out so that the
+ * compiler can keep them in one register. */
+static product dot64(const double *a, const double *b, size_t n)
+{
+    double sum[LANES] = {0}, size[LANES] = {0};
+    size_t whole = n - n % LANES;
+
+    for (size_t i = 0; i < whole; i += LANES)
+        for (size_t lane = 0; lane < LANES; lane++) {
+            double term = a[i + lane] * b[i + lane];
+
+            sum[lane] += term;
+            size[lane] += fabs(term);
+        }
+    for (size_t i = whole; i < n; i++) {
+        double term = a[i] * b[i];
+
+        sum[i - whole] += term;
+        size[i - whole] += fabs(term);
     }
-
-DOT(dot64, double)
-DOT(dot32, float)
+    return (product){(sum[0] + sum[1]) + (sum[2] + sum[3]),
+                     (size[0] + size[1]) + (size[2] + size[3])};
+}
 
 static product dot(const txd_tensor *q, size_t q_row, const txd_tensor *k, size_t k_row)
 {
@@ -53,8 +50,8 @@ static product dot(const txd_tensor *q, size_t q_row, const txd_tensor *k, size_
         return dot64((const double *)q->data + q_row * n,
                      (const double *)k->data + k_row * n, n);
     if (q->dtype == TXD_F32 && k->dtype == TXD_F32)
-        return dot32((const float *)q->data + q_row * n,
-                     (const float *)k->data + k_row * n, n);
+        return txd_kernels_here()->products((const float *)q->data + q_row * n,
+                                            (const float *)k->data + k_row * n, n);
     for (size_t i = 0; i < n; i++) {
         double term =
             txd_tensor_get(q, q_row * n + i) * txd_tensor_get(k, k_row * n + i);
@@ -109,8 +106,11 @@ static void judge_cell(txd_score_tally *t, const job *j, product p, double score
     t->rr += p.sum * p.sum;
     t->sr += score * p.sum;
     t->ss += score * score;
-    if (t->judged++ == 0 || txd_law_is_worse(txd_law_ratio(measured, allowed),
-                                             txd_law_ratio(t->measured, t->allowed))) {
+    if (t->judged++ > 0 && !txd_law_may_be_worse(measured, allowed, t->ratio))
+        return;
+    if (t->judged == 1 ||
+        txd_law_is_worse(txd_law_ratio(measured, allowed), t->ratio)) {
+        t->ratio = txd_law_ratio(measured, allowed);
         t->measured = measured;
         t->allowed = allowed;
         t->score = score;
@@ -119,7 +119,8 @@ static void judge_cell(txd_score_tally *t, const job *j, product p, double score
     }
 }
 
-/* Row `row` of the block: batch, head and query of `at` are set. */
+/* Row `row` of the block: batch, head and query of `at` are set. Of many keys every
+ * n-th before and after the query, so that not all rows show the same. */
 static void judge_row(txd_score_tally *t, const job *j, txd_law_place *at, size_t row)
 {
     const txd_block *block = j->block;
@@ -127,15 +128,16 @@ static void judge_row(txd_score_tally *t, const job *j, txd_law_place *at, size_
     txd_mask_view mask = txd_mask_of_attention(txd_point_attention(block->site->point),
                                                &claimed->layers[block->site->layer],
                                                block->pass->inputs, (size_t)at->batch);
-    size_t keys = block->value.dims[3];
+    size_t keys = block->value.dims[3], every = block->dims[3] / KEYS_JUDGED | 1;
     size_t group = (size_t)at->head / (claimed->n_heads / claimed->n_kv_heads);
     size_t q_row =
         ((size_t)at->batch * j->q.dims[1] + (size_t)at->head) * j->q.dims[2] +
         (size_t)at->query;
     size_t k_row = ((size_t)at->batch * j->k.dims[1] + group) * j->k.dims[2];
+    size_t begin = block->start[3], shift = (size_t)at->query % every;
 
-    for (size_t c = 0; c < keys; c++) {
-        size_t key = block->start[3] + c;
+    for (size_t c = (shift + every - begin % every) % every; c < keys; c += every) {
+        size_t key = begin + c;
 
         if (txd_mask_hides(&mask, (size_t)at->query, key) != TXD_SEEN)
             continue;
@@ -147,26 +149,25 @@ static void judge_row(txd_score_tally *t, const job *j, txd_law_place *at, size_
 
 void txd_score_judge(txd_score_tally *tally, const txd_block *block, size_t head)
 {
-    const txd_inputs *inputs = block->pass->inputs;
-    const size_t *dims = block->value.dims;
-    size_t heads = block->dims[1];
-    size_t every = txd_law_every(block, CELLS_JUDGED);
+    const size_t *dims = block->value.dims, *whole = block->dims;
+    size_t keys = whole[3] < KEYS_JUDGED ? whole[3] : KEYS_JUDGED;
+    size_t wanted =
+        txd_picks_wanted(CELLS_JUDGED, whole[0] * whole[1] * keys, QUERIES_LEAST);
     job j;
 
     tally->status = prepare(&j, block);
     if (tally->status != TXD_OK || !block->value.data)
         return;
-    for (size_t i = 0; i < dims[0] * dims[2]; i++) {
-        size_t batch = block->start[0] + i / dims[2];
-        size_t query = block->start[2] + i % dims[2];
-        txd_law_place at = {block->site->step, (int64_t)batch,
-                            (int64_t)(block->start[1] + head), (int64_t)query, -1};
-        size_t row = (i / dims[2] * dims[1] + head) * dims[2] + i % dims[2];
+    for (size_t b = 0; b < dims[0]; b++) {
+        txd_picks picks = txd_picks_of_head(block, b, head, wanted);
+        size_t row = (b * dims[1] + head) * dims[2] - block->start[2], query;
 
-        size_t place = (batch * heads + (size_t)at.head) * inputs->length + query;
+        while (txd_picks_next(&query, &picks)) {
+            txd_law_place at = {block->site->step, (int64_t)(block->start[0] + b),
+                                (int64_t)(block->start[1] + head), (int64_t)query, -1};
 
-        if (place % every == 0 && inputs->valid[batch * inputs->length + query])
-            judge_row(tally, &j, &at, row);
+            judge_row(tally, &j, &at, row + query);
+        }
     }
 }
 
@@ -187,7 +188,7 @@ void txd_score_join(txd_score_tally *to, const txd_score_tally *tally)
 
 double txd_score_ratio(const txd_score_tally *tally)
 {
-    return txd_law_ratio(tally->measured, tally->allowed);
+    return tally->ratio;
 }
 
 bool txd_score_is_line(const txd_score_tally *tally)

@@ -17,6 +17,7 @@ typedef struct txd_score_tally {
     uint64_t judged, broken;
     double rr, sr, ss; /* sums over judged cells: r = q.k, s = score */
     double measured, allowed, score, expected; /* of the worst cell */
+    double ratio;                              /* measured / allowed */
     txd_law_place at;
     txd_status status; /* of asking for q and k */
 } txd_score_tally;

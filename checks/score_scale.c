@@ -10,8 +10,8 @@
  * rounding to store, and underflow of what is stored and of products). The slope of
  * scores on q.k then says which scale was used instead.
  *
- * Beyond CELLS_JUDGED cells of a layer (score.c) every n-th row is judged: a wrong
- * scale acts on all of them, and the law must not cost more than the pass.
+ * Of many cells some of every head are judged (score.c): a wrong scale acts on all of
+ * them.
  */
 #include "checks/score.h"
 

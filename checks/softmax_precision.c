@@ -11,7 +11,7 @@
  * rounded once; with "same" every step is rounded as values are stored. An exp that
  * underflows loses up to the smallest number beside a sum of at least 1.
  */
-#include "checks/law.h"
+#include "checks/sample.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,15 +20,17 @@
 
 /* Roundings of exp in a library. */
 #define LIBRARY 4
-/* Cells of a layer that are judged per step: beyond, only every n-th row is. */
-#define CELLS_JUDGED 65536
+/* Cells of a layer that are judged per step; queries of a head at least. */
+#define CELLS_JUDGED 16384
+#define QUERIES_LEAST 2
 
 /* Rows of one attention of one layer; all zero = nothing seen. */
 typedef struct tally {
     uint64_t cells, broken, rows, broken_rows;
-    uint64_t bf16, f16; /* cells, not 0 or 1, that are numbers of these formats */
-    uint64_t inside;    /* cells that are not 0 or 1 */
+    /* Cells of broken rows that are not 0 or 1, and numbers of these formats. */
+    uint64_t inside, bf16, f16;
     double measured, allowed, weight, expected; /* of the worst */
+    double ratio;                               /* measured / allowed */
     double relative;                            /* largest relative error */
     txd_law_place at;
     txd_status status;
@@ -39,7 +41,8 @@ typedef struct state {
     txd_roundoff roundoff;
     double ulp;     /* relative distance of neighbouring numbers of the format */
     tally *tallies; /* two per layer */
-    size_t batches, every;
+    size_t batches;
+    size_t queries; /* of a head that were judged, if not all */
 } state;
 
 static unsigned ask(void *self, const txd_site *site)
@@ -82,13 +85,15 @@ static bool measure(row *r, double lost)
 
         if (isnan(x))
             return false;
-        r->max = fmax(r->max, x);
+        r->max = x > r->max ? x : r->max;
     }
     if (!isfinite(r->max))
         return false;
     for (size_t j = 0; j < r->keys; j++) {
         double below = r->max - txd_tensor_get(r->masked, r->first + j);
 
+        if (isinf(below)) /* exp is exactly 0 */
+            continue;
         r->sum += exp(-below);
         if (below < deepest)
             r->spread = fmax(r->spread, below);
@@ -110,13 +115,18 @@ static double relative_bound(const state *s, int layer, const row *r)
     return step * step * (1 + u.store) / (1 - u.store) * (1 + sum) - 1 + own;
 }
 
-static void note_format(tally *t, double weight)
+/* Of a broken row. */
+static void note_formats(tally *t, const row *r)
 {
-    if (weight == 0 || weight == 1)
-        return;
-    t->inside++;
-    t->bf16 += (double)txd_bf16_to_f32(txd_f64_to_bf16(weight)) == weight;
-    t->f16 += (double)txd_f16_to_f32(txd_f64_to_f16(weight)) == weight;
+    for (size_t j = 0; j < r->keys; j++) {
+        double weight = txd_tensor_get(r->weights, r->first + j);
+
+        if (weight == 0 || weight == 1)
+            continue;
+        t->inside++;
+        t->bf16 += (double)txd_bf16_to_f32(txd_f64_to_bf16(weight)) == weight;
+        t->f16 += (double)txd_f16_to_f32(txd_f64_to_f16(weight)) == weight;
+    }
 }
 
 static void judge_row(tally *t, const state *s, const txd_block *block, const row *r,
@@ -131,19 +141,20 @@ static void judge_row(tally *t, const state *s, const txd_block *block, const ro
     for (size_t j = 0; j < r->keys; j++) {
         double weight = txd_tensor_get(r->weights, r->first + j);
         double below = r->max - txd_tensor_get(r->masked, r->first + j);
-        double expected = exp(-below) / r->sum, error = relative * expected;
-        double measured = fabs(weight - expected), allowed;
+        double expected = isinf(below) ? 0 : exp(-below) / r->sum;
+        double error = relative * expected, measured = fabs(weight - expected), allowed;
 
         error += (n + 2) * lost;
         allowed = error + u.store * (expected + error) + u.tiny;
         t->cells++;
-        note_format(t, weight);
         t->broken += !txd_within(measured, allowed);
         if (expected > 1e-6 && measured / expected > t->relative)
             t->relative = measured / expected;
-        if (t->cells > 1 && !txd_law_is_worse(txd_law_ratio(measured, allowed),
-                                              txd_law_ratio(t->measured, t->allowed)))
+        if (t->cells > 1 &&
+            (!txd_law_may_be_worse(measured, allowed, t->ratio) ||
+             !txd_law_is_worse(txd_law_ratio(measured, allowed), t->ratio)))
             continue;
+        t->ratio = txd_law_ratio(measured, allowed);
         t->measured = measured;
         t->allowed = allowed;
         t->weight = weight;
@@ -152,17 +163,17 @@ static void judge_row(tally *t, const state *s, const txd_block *block, const ro
         t->at.key = (int64_t)(block->start[3] + j);
     }
     t->rows++;
-    t->broken_rows += t->broken > before;
+    if (t->broken > before) {
+        t->broken_rows++;
+        note_formats(t, r);
+    }
 }
 
-/* Rows are counted through the whole value, so that the choice of those that are judged
- * does not depend on tiles. */
 static void judge_block(tally *t, const state *s, const txd_block *block)
 {
-    const txd_inputs *inputs = block->pass->inputs;
     txd_attention_kind kind = txd_point_attention(block->site->point);
     const size_t *dims = block->value.dims, *start = block->start;
-    size_t every = txd_law_every(block, CELLS_JUDGED);
+    size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
     txd_tensor masked;
     row r = {.weights = &block->value, .masked = &masked, .keys = dims[3]};
 
@@ -170,30 +181,29 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
         txd_block_earlier(&masked, block, txd_point_in(kind, TXD_POINT_ATTN_MASKED));
     if (t->status != TXD_OK)
         return;
-    for (size_t i = 0; i < dims[0] * dims[1] * dims[2]; i++) {
-        size_t b = start[0] + i / dims[2] / dims[1],
-               h = start[1] + i / dims[2] % dims[1];
-        size_t q = start[2] + i % dims[2];
-        size_t at = (b * s->claimed->n_heads + h) * inputs->length + q;
-        const txd_law_place place = {block->site->step, (int64_t)b, (int64_t)h,
-                                     (int64_t)q, -1};
+    for (size_t i = 0; i < dims[0] * dims[1]; i++) {
+        size_t b = i / dims[1], h = i % dims[1], q;
+        txd_picks picks = txd_picks_of_head(block, b, h, wanted);
 
-        r.first = i * r.keys;
-        if (at % every == 0 && inputs->valid[b * inputs->length + q] &&
-            measure(&r, s->roundoff.lost))
-            judge_row(t, s, block, &r, &place);
+        while (txd_picks_next(&q, &picks)) {
+            const txd_law_place place = {block->site->step, (int64_t)(start[0] + b),
+                                         (int64_t)(start[1] + h), (int64_t)q, -1};
+
+            r.first = (i * dims[2] + q - start[2]) * r.keys;
+            if (measure(&r, s->roundoff.lost))
+                judge_row(t, s, block, &r, &place);
+        }
     }
 }
 
 static void join(tally *to, const tally *from)
 {
-    bool is_worse =
-        to->cells == 0 || txd_law_is_worse(txd_law_ratio(from->measured, from->allowed),
-                                           txd_law_ratio(to->measured, to->allowed));
+    bool is_worse = to->cells == 0 || txd_law_is_worse(from->ratio, to->ratio);
 
     if (from->cells == 0)
         return;
     if (is_worse) {
+        to->ratio = from->ratio;
         to->measured = from->measured;
         to->allowed = from->allowed;
         to->weight = from->weight;
@@ -220,10 +230,11 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const tally *part = slot;
-    size_t every = txd_law_every(block, CELLS_JUDGED);
+    size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
 
     s->batches = block->pass->inputs->batch;
-    s->every = every > s->every ? every : s->every;
+    if (wanted < block->dims[2])
+        s->queries = wanted;
     if (part->status != TXD_OK)
         return txd_fail(part->status,
                         "softmax_precision: %s: the masked scores cannot be read",
@@ -298,10 +309,10 @@ static txd_status finish(void *self, txd_result *result)
         }
         TXD_TRY(add_attention(result, s, i));
     }
-    if (s->every > 1 && result->evaluated > 0)
+    if (s->queries > 0 && result->evaluated > 0)
         snprintf(result->note, sizeof result->note,
-                 "one row of every %zu was judged; worst and allowed are ULP",
-                 s->every);
+                 "%zu queries of each head were judged; worst and allowed are ULP",
+                 s->queries);
     else if (result->evaluated > 0)
         snprintf(result->note, sizeof result->note, "worst and allowed are ULP");
     if (isinf(result->allowed) && result->verdict == TXD_VERDICT_PASS)

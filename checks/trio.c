@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of products: of matrices as they are offered, of values token by token. Values
+ * Sums of products: of matrices as they are offered, of values at some tokens. Values
  * are taken around their means over tokens where there are biases, for one matrix with
  * two biases gives values that differ by a constant.
  */
+#include "checks/sample.h"
 #include "checks/trio.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* Elements of a value that are compared per step; tokens at least. */
+#define ELEMENTS_COMPARED 16384
+#define TOKENS_LEAST 32
 
 const txd_role txd_trio_pairs[TXD_TRIO_PAIRS][2] = {
     {TXD_ROLE_Q, TXD_ROLE_K}, {TXD_ROLE_Q, TXD_ROLE_V}, {TXD_ROLE_K, TXD_ROLE_V}};
@@ -35,7 +40,8 @@ txd_status txd_trio_init(txd_trio *trio, const txd_config *claimed)
     trio->values = calloc(all * TXD_TRIO_PAIRS, sizeof *trio->values);
     trio->lanes = calloc(all * TXD_ROLE_COUNT * trio->width, sizeof *trio->lanes);
     trio->tokens = calloc(parts, sizeof *trio->tokens);
-    if (trio->parameters && trio->values && trio->lanes && trio->tokens)
+    trio->heads = calloc(TXD_ROLE_COUNT * trio->width, sizeof *trio->heads);
+    if (trio->parameters && trio->values && trio->lanes && trio->tokens && trio->heads)
         return TXD_OK;
     txd_trio_finish(trio);
     return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
@@ -56,6 +62,7 @@ void txd_trio_finish(txd_trio *trio)
     free(trio->values);
     free(trio->lanes);
     free(trio->tokens);
+    free(trio->heads);
     *trio = (txd_trio){0};
 }
 
@@ -96,9 +103,8 @@ static txd_status copy(txd_trio *trio, int role, const txd_tensor *weight, size_
     if (!trio->copies[role])
         return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
     for (size_t g = 0; g < trio->groups; g++)
-        for (size_t i = 0; i < head; i++)
-            trio->copies[role][g * head + i] =
-                txd_tensor_get(weight, first * columns + g * step * head + i);
+        txd_kept_read(trio->copies[role] + g * head, weight,
+                      first * columns + g * step * head, head);
     return TXD_OK;
 }
 
@@ -176,8 +182,7 @@ static void read_lanes(double *out, const txd_tensor *value, size_t batch, size_
     size_t width = value->dims[3];
     size_t row = (batch * value->dims[1] + head) * value->dims[2] + token;
 
-    for (size_t e = 0; e < width; e++)
-        out[e] = txd_tensor_get(value, row * width + e);
+    txd_kept_read(out, value, row * width, width);
 }
 
 /* What the values of one part have in common. */
@@ -185,7 +190,6 @@ typedef struct job {
     txd_tensor values[TXD_ROLE_COUNT];
     size_t part;
     bool is_cross;
-    double *lanes; /* room for the three heads */
 } job;
 
 static void add_token(txd_trio *trio, const job *j, const size_t at[2])
@@ -197,7 +201,7 @@ static void add_token(txd_trio *trio, const job *j, const size_t at[2])
             trio->lanes + (j->part * trio->groups + g) * TXD_ROLE_COUNT * width;
 
         for (int role = j->is_cross ? TXD_ROLE_K : 0; role < TXD_ROLE_COUNT; role++) {
-            double *head = j->lanes + (size_t)role * width;
+            double *head = trio->heads + (size_t)role * width;
 
             read_lanes(head, &j->values[role], at[0],
                        role == TXD_ROLE_Q ? g * trio->share : g, at[1]);
@@ -207,8 +211,8 @@ static void add_token(txd_trio *trio, const job *j, const size_t at[2])
         for (size_t p = 0; p < trio->pair_count; p++)
             if (!j->is_cross || txd_trio_pairs[p][0] != TXD_ROLE_Q)
                 add(&trio->values[place_of(trio, j->part, g, p)],
-                    j->lanes + (size_t)txd_trio_pairs[p][0] * width,
-                    j->lanes + (size_t)txd_trio_pairs[p][1] * width,
+                    trio->heads + (size_t)txd_trio_pairs[p][0] * width,
+                    trio->heads + (size_t)txd_trio_pairs[p][1] * width,
                     width_of(trio, txd_trio_pairs[p][0]));
     }
     trio->tokens[j->part]++;
@@ -219,11 +223,15 @@ static void add_tokens(txd_trio *trio, const job *j, const txd_inputs *inputs)
     const int32_t *valid = j->is_cross ? inputs->memory_valid : inputs->valid;
     size_t length = j->is_cross ? inputs->memory_length : inputs->length;
 
-    for (size_t i = 0; i < inputs->batch * length; i++) {
+    size_t wanted =
+        txd_picks_wanted(ELEMENTS_COMPARED, trio->groups * trio->width, TOKENS_LEAST);
+    txd_picks picks = txd_picks_of(valid, inputs->batch * length, wanted);
+    size_t i;
+
+    while (txd_picks_next(&i, &picks)) {
         const size_t at[2] = {i / length, i % length};
 
-        if (valid[i])
-            add_token(trio, j, at);
+        add_token(trio, j, at);
     }
 }
 
@@ -240,11 +248,7 @@ txd_status txd_trio_add_values(txd_trio *trio, const txd_block *block)
                               txd_point_in(kind, TXD_POINT_ATTN_Q_PROJ)));
     TXD_TRY(txd_block_earlier(&j.values[TXD_ROLE_K], block,
                               txd_point_in(kind, TXD_POINT_ATTN_K_PROJ)));
-    j.lanes = calloc(TXD_ROLE_COUNT * trio->width, sizeof *j.lanes);
-    if (!j.lanes)
-        return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
     add_tokens(trio, &j, block->pass->inputs);
-    free(j.lanes);
     return TXD_OK;
 }
 

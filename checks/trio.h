@@ -6,7 +6,7 @@
 #ifndef TXD_CHECKS_TRIO_H
 #define TXD_CHECKS_TRIO_H
 
-#include "checks/law.h"
+#include "checks/kept.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +43,7 @@ typedef struct txd_trio {
     txd_trio_sums *parameters;      /* (parts, groups, pairs) */
     txd_trio_sums *values;          /* the same */
     double *lanes;                  /* (parts, groups, roles, width): sums of values */
+    double *heads;                  /* (roles, width): of one token */
     uint64_t *tokens;               /* (parts) */
 } txd_trio;
 

@@ -53,6 +53,11 @@ struct txd_weight_sums {
     int32_t peak_at;
 };
 
+/* The sum of x y over two rows, and that of |x y|. */
+struct txd_products {
+    double sum, size;
+};
+
 typedef struct txd_kernels {
     const char *name; /* "avx512", "avx2", "portable" */
 
@@ -68,8 +73,10 @@ typedef struct txd_kernels {
     void (*mask)(float *out, const float *x, const uint8_t *keep, size_t count,
                  float filling);
 
-    /* The sum of squares, in double. */
+    /* The sum of squares, in double; the product of two rows, and the magnitudes of
+     * its terms. */
     double (*squares)(const float *x, size_t count);
+    struct txd_products (*products)(const float *x, const float *y, size_t count);
     /* out = a + b; out = a * b; out = factor * x. */
     void (*add)(float *out, const float *a, const float *b, size_t count);
     void (*multiply)(float *out, const float *a, const float *b, size_t count);

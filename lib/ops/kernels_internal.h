@@ -14,6 +14,7 @@
 #include "ops/kernels_mask_internal.h"
 #include "ops/kernels_moments_internal.h"
 #include "ops/kernels_norm_internal.h"
+#include "ops/kernels_products_internal.h"
 #include "ops/kernels_rotate_internal.h"
 #include "ops/kernels_scan_internal.h"
 #include "ops/kernels_softmax_internal.h"
@@ -25,8 +26,8 @@
     {                                                                                  \
         .name = set, .exp = exp_row, .finite = finite_row, .zero = zero_row,           \
         .zero_unless = zero_unless_row, .fill = fill_row, .mask = mask_row,            \
-        .squares = squares_row, .add = add_row, .multiply = multiply_row,              \
-        .scale = scale_row, .activate = activate_row,                                  \
+        .squares = squares_row, .products = products_row, .add = add_row,              \
+        .multiply = multiply_row, .scale = scale_row, .activate = activate_row,        \
         .activate_back = activate_back_row, .norm_scale = norm_scale_row,              \
         .norm = norm_row, .norm_back = norm_back_row, .norm_params = norm_params_row,  \
         .rotate = rotate_row, .turn = turn_row, .largest = largest_row,                \

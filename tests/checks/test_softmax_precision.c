@@ -177,8 +177,8 @@ START_TEST(many_rows_are_judged_in_part_the_same_for_any_threads)
                          "softmax_precision", &planted);
         r = live_result(&l, "softmax_precision");
         ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
-        ck_assert_uint_eq(r->evaluated, 3 * 110 * 600);
-        ck_assert_ptr_nonnull(strstr(r->note, "every 11"));
+        ck_assert_uint_eq(r->evaluated, 3 * 2 * 13 * 600);
+        ck_assert_ptr_nonnull(strstr(r->note, "13 queries of each head"));
         ck_assert(threads == 1 || (r->worst == worst && r->allowed == allowed));
         ck_assert(r->worst > 0);
         worst = r->worst;

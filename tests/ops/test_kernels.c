@@ -104,13 +104,28 @@ static void run_columns(const txd_kernels *k, const struct kernel_row *row)
         row->numbers[i % KERNEL_NUMBERS] += sum[i];
 }
 
+static void run_products(const txd_kernels *k, const struct kernel_row *row)
+{
+    struct txd_products p = k->products(row->x, row->y, row->count);
+
+    row->numbers[0] = p.sum;
+    row->numbers[1] = p.size;
+}
+
 static const struct kernel_case cases[] = {
-    {"exp", run_exp, true},           {"scans", run_scans, false},
-    {"fill", run_fill, false},        {"mask", run_mask, true},
-    {"exp_sums", run_exp_sums, true}, {"scale_twice", run_scale_twice, true},
-    {"dot", run_dot, false},          {"weigh", run_weigh, true},
-    {"moments", run_moments, false},  {"weights", run_weights, false},
-    {"entropy", run_entropy, false},  {"columns", run_columns, false},
+    {"exp", run_exp, true},
+    {"scans", run_scans, false},
+    {"fill", run_fill, false},
+    {"mask", run_mask, true},
+    {"exp_sums", run_exp_sums, true},
+    {"scale_twice", run_scale_twice, true},
+    {"dot", run_dot, false},
+    {"weigh", run_weigh, true},
+    {"moments", run_moments, false},
+    {"weights", run_weights, false},
+    {"entropy", run_entropy, false},
+    {"columns", run_columns, false},
+    {"products", run_products, false},
 };
 
 START_TEST(every_set_gives_the_bits_of_the_portable_one)

@@ -221,6 +221,29 @@ START_TEST(each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is)
 }
 END_TEST
 
+START_TEST(products_of_rows_are_exact_and_summed_in_double)
+{
+    static float x[LENGTH], y[LENGTH];
+
+    for (size_t i = 0; i < LENGTH; i++) {
+        x[i] = (float)(txd_rng_normal(1, i) * (i % 9 == 0 ? 1e25 : 1e-20));
+        y[i] = (float)(txd_rng_normal(2, i) * (i % 9 == 0 ? 1e10 : 1e-20));
+    }
+    for (size_t s = 0; txd_kernels_at(s) != NULL; s++)
+        for (size_t count = 0; count <= LENGTH; count += count < 70 ? 1 : 31) {
+            struct txd_products p = txd_kernels_at(s)->products(x, y, count);
+            double sum = 0, size = 0;
+
+            for (size_t i = 0; i < count; i++) {
+                sum += (double)x[i] * (double)y[i];
+                size += fabs((double)x[i] * (double)y[i]);
+            }
+            ck_near(p.size, size, 1e-13 * size);
+            ck_near(p.sum, sum, 1e-13 * size);
+        }
+}
+END_TEST
+
 TEST_MAIN(the_largest_is_found_in_every_place_and_a_nan_is_larger,
           sums_of_exponentials_are_those_of_the_formula,
           a_quotient_of_exponentials_is_rounded_once_where_it_is_subnormal,
@@ -228,4 +251,5 @@ TEST_MAIN(the_largest_is_found_in_every_place_and_a_nan_is_larger,
           the_first_of_the_largest_weights_is_found_wherever_they_are,
           sums_of_weights_are_taken_in_double,
           columns_are_summed_in_double_and_a_nan_stays_the_largest,
-          each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is)
+          each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is,
+          products_of_rows_are_exact_and_summed_in_double)
