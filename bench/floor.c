@@ -6,7 +6,8 @@
  *   floor attention LENGTH WIDTH HEADS   seconds of as many operations as the products
  *                                        of causal attention have, at the rate of one
  *                                        large sgemm on all cores
- *   floor read COUNT                     seconds to add up COUNT floats on all cores
+ *   floor scan ROWS                      in turns, seconds to read ROWS x 4096 floats
+ * on all cores, and to scan them as causal weights
  */
 #include <cblas.h>
 #include <stdio.h>
@@ -14,7 +15,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "ops/ops.h"
+#include "ops/scan.h"
 
 enum { SIDE = 2048 };
 
@@ -47,66 +50,125 @@ static double attention(const float *a, const float *b, float *c, const double s
     return (now() - begin) * operations / (2.0 * SIDE * SIDE * SIDE);
 }
 
-struct sums {
-    const float *x;
-    size_t count, parts;
-    float part[4096];
+/* ---- memory ---- */
+
+enum { KEYS = 4096, PARTS = 1024 };
+
+struct weights {
+    float *x;
+    size_t rows;
+    int32_t begin[KEYS], end[KEYS];
+    bool finite[PARTS];
 };
 
-static txd_status add_part(void *self, size_t i, int worker)
+static bool make_weights(struct weights *w, size_t rows)
 {
-    struct sums *s = self;
-    size_t begin = s->count / s->parts * i, end = begin + s->count / s->parts;
-    float lane[64] = {0}, sum = 0;
+    w->rows = rows;
+    w->x = txd_memory_take(rows * KEYS * sizeof *w->x);
+    for (size_t r = 0; w->x && r < rows; r++)
+        for (size_t k = 0; k <= r % KEYS; k++)
+            w->x[r * KEYS + k] = 1.0f / (float)(r % KEYS + 1);
+    for (int32_t q = 0; q < KEYS; q++) {
+        w->begin[q] = 0;
+        w->end[q] = q + 1;
+    }
+    return w->x != NULL;
+}
+
+/* Nothing costs less than this and still looks at every element. */
+static txd_status read_part(void *self, size_t i, int worker)
+{
+    struct weights *w = self;
+    size_t rows = (w->rows + PARTS - 1) / PARTS, begin = i * rows, end = begin + rows;
 
     (void)worker;
-    for (size_t j = begin; j + 64 <= end; j += 64)
-        for (size_t k = 0; k < 64; k++)
-            lane[k] += s->x[j + k];
-    for (size_t k = 0; k < 64; k++)
-        sum += lane[k];
-    s->part[i] = sum;
+    begin = begin < w->rows ? begin : w->rows;
+    end = end < w->rows ? end : w->rows;
+    w->finite[i] =
+        txd_kernels_here()->finite(w->x + begin * KEYS, (end - begin) * KEYS);
     return TXD_OK;
 }
 
-static double read_all(struct sums *s)
+static double read_all(struct weights *w)
 {
     txd_ctx ctx = {.threads = txd_threads_available()};
     double begin = now();
 
-    if (txd_parallel(&ctx, s->parts, 1e6, add_part, s) != TXD_OK)
+    if (txd_parallel(&ctx, PARTS, 1e6, read_part, w) != TXD_OK || !w->finite[0])
         return -1;
     return now() - begin;
 }
 
-static int usage(void)
+static double scan_all(const struct weights *w)
 {
-    fprintf(stderr, "usage: floor attention LENGTH WIDTH HEADS | floor read COUNT\n");
-    return 2;
+    const txd_spans spans = {w->begin, w->end, 0};
+    const struct txd_scan_args args = {.weights = w->x,
+                                       .rows = w->rows,
+                                       .keys = KEYS,
+                                       .spans = &spans,
+                                       .period = KEYS};
+    struct txd_scan found;
+    double begin = now();
+
+    txd_scan_weights(&found, &args, 0);
+    return found.off < 1e-4 && found.hidden == 0 && found.not_finite == 0
+               ? now() - begin
+               : -1;
 }
 
-int main(int argc, char **argv)
+static int take_turns(size_t rows)
 {
-    bool reads = argc == 3 && strcmp(argv[1], "read") == 0;
-    bool attends = argc == 5 && strcmp(argv[1], "attention") == 0;
-    size_t count = reads ? strtoul(argv[2], NULL, 10) : (size_t)SIDE * SIDE;
-    float *a = numbers(count), *b = numbers(SIDE * SIDE), *c = numbers(SIDE * SIDE);
-    struct sums sums = {.x = a, .count = count, .parts = 4096};
-    double size[3] = {0};
+    static struct weights w;
+    bool scans = false;
     char line[64];
 
-    if (!a || !b || !c || (!reads && !attends))
-        return usage();
-    for (int i = 0; attends && i < 3; i++)
-        size[i] = strtod(argv[2 + i], NULL);
+    if (!make_weights(&w, rows))
+        return 2;
     printf("ready\n");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
-        printf("%.9f 0\n", reads ? read_all(&sums) : attention(a, b, c, size));
+        printf("%.9f 0\n", scans ? scan_all(&w) : read_all(&w));
+        fflush(stdout);
+        scans = !scans;
+    }
+    txd_memory_give(w.x);
+    return 0;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: floor attention LENGTH WIDTH HEADS | floor scan ROWS\n");
+    return 2;
+}
+
+static int multiply(char **words)
+{
+    size_t count = (size_t)SIDE * SIDE;
+    float *a = numbers(count), *b = numbers(count), *c = numbers(count);
+    double size[3];
+    char line[64];
+
+    if (!a || !b || !c)
+        return 2;
+    for (int i = 0; i < 3; i++)
+        size[i] = strtod(words[i], NULL);
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        printf("%.9f 0\n", attention(a, b, c, size));
         fflush(stdout);
     }
     free(a);
     free(b);
     free(c);
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "scan") == 0)
+        return take_turns(strtoul(argv[2], NULL, 10));
+    if (argc == 5 && strcmp(argv[1], "attention") == 0)
+        return multiply(argv + 2);
+    return usage();
 }

@@ -118,6 +118,7 @@ txd_status txd_result_add(txd_result *result, const txd_finding *finding);
 typedef struct txd_check_select {
     const char *only, *skip; /* comma-separated globs; NULL = all / none */
     bool strict;             /* warnings count as failures in the exit status */
+    int threads;             /* of a replay, 0 = all; nothing else depends on it */
 } txd_check_select;
 
 /* Makes the key tables of all laws for validation: *count tables in `arena`. */

@@ -81,6 +81,8 @@ txd_status txd_checks_recording(txd_checks **out, const txd_trace *recording,
     txd_status status;
 
     TXD_TRY(txd_replay_create(&replay, recording));
+    if (select)
+        txd_replay_set_threads(replay, select->threads);
     status = judge(out, recording, replay, &setup);
     if (status == TXD_OK)
         txd_checks_keep(*out, replay);

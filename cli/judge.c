@@ -61,7 +61,8 @@ txd_status txd_judge_init(txd_judge *out, const txd_options *options)
 {
     const char *rules = txd_options_value(options, "rules");
 
-    *out = (txd_judge){.select.strict = txd_options_has(options, "strict")};
+    *out = (txd_judge){.select = {.strict = txd_options_has(options, "strict"),
+                                  .threads = options->threads}};
     TXD_TRY(txd_arena_create(&out->arena));
     TXD_TRY(txd_options_joined(&out->select.only, options, "only", out->arena));
     TXD_TRY(txd_options_joined(&out->select.skip, options, "skip", out->arena));

@@ -168,6 +168,10 @@ static void convert_piece(piece *to, txd_dtype to_dtype, const piece *from,
 {
     double wide[PIECE];
 
+    if (from_dtype == TXD_F16 && to_dtype == TXD_F32) {
+        txd_f16_load(to->f32, from->b16, count);
+        return;
+    }
     if (is_integer(from_dtype)) {
         for (size_t i = 0; i < count; i++)
             store_integer(to, to_dtype, i, load_integer(from, from_dtype, i));

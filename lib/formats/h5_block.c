@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reading blocks and strings of a recording. HDF5 moves the numbers in the dtype
- * that the entry has; the conversion to what the caller wants is ours.
+ * that the entry has, or tells where they lie (formats/h5_direct_internal.h); the
+ * conversion to what the caller wants is ours.
  */
 #include "formats/h5_types_internal.h"
 
@@ -11,6 +12,17 @@
 
 #define CACHE_BYTES ((size_t)1 << 20)
 #define MAX_CACHE_BYTES ((size_t)16 << 20)
+/* Smaller blocks are not worth the list of chunks. */
+#define LEAST_DIRECT ((size_t)32 << 10)
+
+/* What a caller wants of an entry, in the dtype that it has. */
+typedef struct wanted_block {
+    const txd_h5_entry *entry;
+    size_t index, elements;
+    const size_t *start, *count;
+    void *out;
+    txd_dtype stored;
+} wanted_block;
 
 static hid_t open_dataset(const txd_h5_reader *reader, const char *path)
 {
@@ -71,6 +83,7 @@ static txd_status get_open(txd_h5_reader *reader, txd_h5_open **out, size_t i,
 {
     const txd_h5_entry *entry = &reader->entries[i];
     txd_h5_open *open = find_open(reader, i, part);
+    hsize_t extent[TXD_MAX_RANK] = {0};
     char path[1100];
     hid_t space;
 
@@ -86,7 +99,9 @@ static txd_status get_open(txd_h5_reader *reader, txd_h5_open **out, size_t i,
     space = open->id < 0 ? H5I_INVALID_HID : H5Dget_space(open->id);
     open->rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
     if (open->rank == entry->info.rank)
-        H5Sget_simple_extent_dims(space, open->extent, NULL);
+        H5Sget_simple_extent_dims(space, extent, NULL);
+    for (int axis = 0; axis < open->rank && open->rank == entry->info.rank; axis++)
+        open->extent[axis] = (size_t)extent[axis];
     if (space >= 0)
         H5Sclose(space);
     if (open->rank != entry->info.rank) {
@@ -99,47 +114,57 @@ static txd_status get_open(txd_h5_reader *reader, txd_h5_open **out, size_t i,
 
 /* Where a part and the wanted block meet. */
 typedef struct overlap {
-    hsize_t file[TXD_MAX_RANK], memory[TXD_MAX_RANK], count[TXD_MAX_RANK];
-    hsize_t whole[TXD_MAX_RANK]; /* the wanted block */
+    txd_h5_box box;
     bool any, all;
 } overlap;
 
-static overlap find_overlap(const txd_h5_open *open, size_t part_begin,
-                            const size_t *start, const size_t *count)
+static overlap find_overlap(const size_t *extent, int rank, size_t part_begin,
+                            const wanted_block *wanted)
 {
     overlap at = {.any = true, .all = true};
 
-    for (int axis = 0; axis < open->rank; axis++) {
-        hsize_t shift = axis == 0 ? part_begin : 0;
-        hsize_t begin = start[axis] > shift ? start[axis] - shift : 0;
-        hsize_t end = start[axis] + count[axis];
+    for (int axis = 0; axis < rank; axis++) {
+        size_t shift = axis == 0 ? part_begin : 0, start = wanted->start[axis];
+        size_t begin = start > shift ? start - shift : 0;
+        size_t end = start + wanted->count[axis];
 
         end = end > shift ? end - shift : 0;
-        end = end < open->extent[axis] ? end : open->extent[axis];
-        at.whole[axis] = count[axis];
-        at.file[axis] = begin;
-        at.memory[axis] = begin + shift - start[axis];
-        at.count[axis] = end > begin ? end - begin : 0;
-        at.any = at.any && at.count[axis] != 0;
-        at.all = at.all && at.count[axis] == count[axis];
+        end = end < extent[axis] ? end : extent[axis];
+        at.box.whole[axis] = wanted->count[axis];
+        at.box.start[axis] = begin;
+        at.box.memory[axis] = begin + shift - start;
+        at.box.count[axis] = end > begin ? end - begin : 0;
+        at.any = at.any && at.box.count[axis] != 0;
+        at.all = at.all && at.box.count[axis] == wanted->count[axis];
     }
     return at;
 }
 
-static herr_t read_overlap(const txd_h5_open *open, const overlap *at, hid_t type,
-                           void *out)
+static void widen(hsize_t to[TXD_MAX_RANK], const size_t from[TXD_MAX_RANK], int rank)
 {
+    for (int axis = 0; axis < rank; axis++)
+        to[axis] = from[axis];
+}
+
+static herr_t read_box(const txd_h5_open *open, const txd_h5_box *box, hid_t type,
+                       void *out)
+{
+    hsize_t dims[TXD_MAX_RANK], start[TXD_MAX_RANK], count[TXD_MAX_RANK];
     hid_t memory, file;
     herr_t done;
 
     if (open->rank == 0)
         return H5Dread(open->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-    memory = H5Screate_simple(open->rank, at->whole, NULL);
-    file = H5Screate_simple(open->rank, open->extent, NULL);
-    done = H5Sselect_hyperslab(file, H5S_SELECT_SET, at->file, NULL, at->count, NULL);
+    widen(dims, box->whole, open->rank);
+    memory = H5Screate_simple(open->rank, dims, NULL);
+    widen(dims, open->extent, open->rank);
+    file = H5Screate_simple(open->rank, dims, NULL);
+    widen(count, box->count, open->rank);
+    widen(start, box->start, open->rank);
+    done = H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL);
+    widen(start, box->memory, open->rank);
     if (done >= 0)
-        done = H5Sselect_hyperslab(memory, H5S_SELECT_SET, at->memory, NULL, at->count,
-                                   NULL);
+        done = H5Sselect_hyperslab(memory, H5S_SELECT_SET, start, NULL, count, NULL);
     if (done >= 0)
         done = H5Dread(open->id, type, memory, file, H5P_DEFAULT, out);
     /* Closing would clear the error stack that a failure is told from. */
@@ -150,35 +175,88 @@ static herr_t read_overlap(const txd_h5_open *open, const overlap *at, hid_t typ
     return done;
 }
 
-static txd_status read_parts(txd_h5_reader *reader, void *out, size_t i,
-                             const size_t *start, const size_t *count, size_t elements)
+/* Fills a block with the value of what no part holds. */
+static void fill_block(const wanted_block *wanted)
 {
-    const txd_h5_entry *entry = &reader->entries[i];
-    txd_dtype stored = entry->info.dtype == TXD_BF16 ? TXD_F32 : entry->info.dtype;
-    bool filled = false;
+    size_t bytes = txd_dtype_bytes(wanted->stored);
+    unsigned char *out = wanted->out, value[8];
 
-    for (size_t part = 0; part < entry->parts; part++) {
-        txd_h5_open *open;
-        overlap at;
+    txd_convert(value, wanted->stored, &wanted->entry->fill, TXD_F64, 1);
+    for (size_t e = 0; e < wanted->elements; e++)
+        memcpy(out + e * bytes, value, bytes);
+}
 
-        if (part + 1 < entry->parts && start[0] >= entry->part_begin[part + 1])
-            continue;
-        TXD_TRY(get_open(reader, &open, i, part));
-        at = find_overlap(open, entry->part_begin[part], start, count);
-        if (!at.all && !filled) {
-            size_t bytes = txd_dtype_bytes(stored);
+/* Where the numbers of a part lie, if the library need not be asked. */
+static txd_status find_direct(txd_h5_reader *reader, const txd_h5_direct **out,
+                              const txd_h5_open *open, const wanted_block *wanted)
+{
+    txd_h5_entry *entry = &reader->entries[wanted->index];
+    txd_h5_way *way;
 
-            for (size_t e = 0; e < elements; e++)
-                txd_convert((char *)out + e * bytes, stored, &entry->fill, TXD_F64, 1);
-            filled = true;
-        }
-        if (at.any && read_overlap(open, &at,
-                                   txd_h5_memory_type(&reader->types, stored), out) < 0)
-            return txd_fail_prefix(txd_h5_fail(TXD_ERR_FORMAT, reader->file, "reading"),
-                                   "/%s", entry->path);
-        if (at.all)
-            break;
+    *out = NULL;
+    if (wanted->elements * txd_dtype_bytes(wanted->stored) < LEAST_DIRECT)
+        return TXD_OK;
+    if (!entry->ways)
+        entry->ways = txd_arena_alloc(reader->arena, entry->parts, sizeof *entry->ways);
+    if (!entry->ways)
+        return TXD_ERR_MEMORY;
+    way = &entry->ways[open->part];
+    if (!way->is_known)
+        way->direct =
+            txd_h5_direct_make(reader, open, entry->path,
+                               txd_h5_memory_type(&reader->types, wanted->stored));
+    way->is_known = true;
+    *out = way->direct;
+    return TXD_OK;
+}
+
+/* A part of a block. Only one thread is in the library; they meet again in reading and
+ * unpacking. */
+static txd_status read_part(txd_h5_reader *reader, const wanted_block *wanted,
+                            size_t part, bool *is_filled, bool *is_done)
+{
+    const txd_h5_entry *entry = wanted->entry;
+    const txd_h5_direct *direct = NULL;
+    txd_h5_quiet quiet;
+    txd_h5_open *open;
+    txd_status status;
+    overlap at;
+
+    pthread_mutex_lock(&reader->pool.lock);
+    txd_h5_quiet_begin(&quiet);
+    status = get_open(reader, &open, wanted->index, part);
+    if (status == TXD_OK) {
+        at = find_overlap(open->extent, open->rank, entry->part_begin[part], wanted);
+        *is_done = at.all;
+        if (!at.all && !*is_filled)
+            fill_block(wanted);
+        *is_filled |= !at.all;
+        if (at.any)
+            status = find_direct(reader, &direct, open, wanted);
+        if (direct && txd_h5_direct_wastes(direct, &at.box))
+            direct = NULL;
+        if (status == TXD_OK && at.any && !direct &&
+            read_box(open, &at.box, txd_h5_memory_type(&reader->types, wanted->stored),
+                     wanted->out) < 0)
+            status =
+                txd_fail_prefix(txd_h5_fail(TXD_ERR_FORMAT, reader->file, "reading"),
+                                "/%s", entry->path);
     }
+    txd_h5_quiet_end(&quiet);
+    pthread_mutex_unlock(&reader->pool.lock);
+    return direct && status == TXD_OK
+               ? txd_h5_direct_read(direct, &reader->pool, wanted->out, &at.box)
+               : status;
+}
+
+static txd_status read_parts(txd_h5_reader *reader, const wanted_block *wanted)
+{
+    const txd_h5_entry *entry = wanted->entry;
+    bool is_filled = false, is_done = false;
+
+    for (size_t part = 0; part < entry->parts && !is_done; part++)
+        if (part + 1 == entry->parts || wanted->start[0] < entry->part_begin[part + 1])
+            TXD_TRY(read_part(reader, wanted, part, &is_filled, &is_done));
     return TXD_OK;
 }
 
@@ -186,26 +264,34 @@ txd_status txd_h5_reader_read(txd_h5_reader *reader, void *out, size_t i,
                               const size_t *start, const size_t *count, txd_dtype dtype)
 {
     const txd_h5_entry *entry = &reader->entries[i];
-    txd_dtype stored = entry->info.dtype == TXD_BF16 ? TXD_F32 : entry->info.dtype;
-    size_t elements, bytes;
+    wanted_block wanted = {
+        .entry = entry,
+        .index = i,
+        .start = start,
+        .count = count,
+        .out = out,
+        .stored = entry->info.dtype == TXD_BF16 ? TXD_F32 : entry->info.dtype,
+    };
     txd_status status;
+    size_t bytes;
     void *raw;
 
-    TXD_TRY(txd_shape_count(&elements, count, entry->info.rank));
-    if (elements == 0)
+    TXD_TRY(txd_shape_count(&wanted.elements, count, entry->info.rank));
+    if (wanted.elements == 0)
         return TXD_OK;
-    if (stored == dtype)
-        return read_parts(reader, out, i, start, count, elements);
-    TXD_TRY(txd_size_mul(&bytes, elements, txd_dtype_bytes(stored)));
+    if (wanted.stored == dtype)
+        return read_parts(reader, &wanted);
+    TXD_TRY(txd_size_mul(&bytes, wanted.elements, txd_dtype_bytes(wanted.stored)));
     raw = malloc(bytes);
     if (!raw)
         return txd_fail(TXD_ERR_MEMORY,
                         "%s: out of memory: a block of /%s needs %zu "
                         "bytes",
                         reader->file, entry->path, bytes);
-    status = read_parts(reader, raw, i, start, count, elements);
+    wanted.out = raw;
+    status = read_parts(reader, &wanted);
     if (status == TXD_OK)
-        txd_convert(out, dtype, raw, stored, elements);
+        txd_convert(out, dtype, raw, wanted.stored, wanted.elements);
     free(raw);
     return status;
 }

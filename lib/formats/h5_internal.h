@@ -86,12 +86,19 @@ txd_status txd_h5_writer_close(txd_h5_writer *writer, txd_h5_ending ending);
 
 typedef struct txd_h5_reader txd_h5_reader;
 
+/* How a part of an entry is read: NULL = by HDF5. */
+typedef struct txd_h5_way {
+    bool is_known;
+    struct txd_h5_direct *direct;
+} txd_h5_way;
+
 /* One array of numbers: a dataset, or several that continue each other's steps. */
 typedef struct txd_h5_entry {
     txd_trace_info info;
     const char *path;   /* of the (first) dataset in the file */
     size_t parts;       /* datasets: path, path.1, ... */
     size_t *part_begin; /* first step of each; parts + 1 values */
+    txd_h5_way *ways;   /* (parts); NULL before the first large read */
     double fill;        /* of what no part holds */
     const char *fields; /* names of the last axis, or NULL */
     bool is_value;      /* below /value or /grad: info.name is a site */
@@ -104,6 +111,7 @@ void txd_h5_reader_close(txd_h5_reader *reader); /* NULL is allowed */
 size_t txd_h5_reader_count(const txd_h5_reader *reader);
 /* Entry i; may be sorted by the caller before the first read. */
 txd_h5_entry *txd_h5_reader_entries(txd_h5_reader *reader);
+/* From any number of threads at once; needs no txd_h5_quiet around it. */
 txd_status txd_h5_reader_read(txd_h5_reader *reader, void *out, size_t i,
                               const size_t *start, const size_t *count,
                               txd_dtype dtype);

@@ -122,6 +122,7 @@ txd_status txd_h5_reader_open(txd_h5_reader **out, const char *file)
     if (!reader)
         return txd_fail(TXD_ERR_MEMORY, "%s: out of memory", file);
     reader->id = H5I_INVALID_HID;
+    pthread_mutex_init(&reader->pool.lock, NULL);
     reader->types = (txd_h5_types){H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID,
                                    H5I_INVALID_HID};
     status = open_reader(reader, file);
@@ -138,6 +139,10 @@ void txd_h5_reader_close(txd_h5_reader *reader)
         return;
     for (size_t i = 0; i < reader->open_count; i++)
         H5Dclose(reader->open[i].id);
+    for (size_t i = 0; i < reader->count; i++)
+        for (size_t p = 0; reader->entries[i].ways && p < reader->entries[i].parts; p++)
+            txd_h5_direct_free(reader->entries[i].ways[p].direct);
+    txd_h5_pool_free(&reader->pool);
     txd_h5_types_close(&reader->types);
     if (reader->id >= 0)
         H5Fclose(reader->id);
@@ -145,6 +150,7 @@ void txd_h5_reader_close(txd_h5_reader *reader)
     free(reader->strings);
     free(reader->meta);
     txd_arena_destroy(reader->arena);
+    pthread_mutex_destroy(&reader->pool.lock);
     free(reader);
 }
 

@@ -10,6 +10,7 @@
 #include <hdf5.h>
 
 #include "base/arena.h"
+#include "formats/h5_direct_internal.h"
 #include "formats/h5_internal.h"
 #include "formats/pack_internal.h"
 
@@ -184,7 +185,7 @@ typedef struct txd_h5_open {
     hid_t id;
     size_t entry, part, used;
     int rank;
-    hsize_t extent[TXD_MAX_RANK];
+    size_t extent[TXD_MAX_RANK];
 } txd_h5_open;
 
 typedef struct txd_h5_strings {
@@ -212,7 +213,13 @@ struct txd_h5_reader {
     size_t meta_count, meta_capacity;
     txd_h5_open open[TXD_H5_MAX_OPEN];
     size_t open_count, clock;
+    txd_h5_pool pool; /* its lock: whoever is in the library holds it */
 };
+
+/* Where a part can be read directly; NULL if it cannot (h5_direct.c). */
+txd_h5_direct *txd_h5_direct_make(const txd_h5_reader *reader, const txd_h5_open *open,
+                                  const char *path, hid_t memory_type);
+void txd_h5_direct_free(txd_h5_direct *direct); /* NULL is allowed */
 
 /* Lists all datasets of the file (h5_index.c). */
 txd_status txd_h5_index(txd_h5_reader *reader);

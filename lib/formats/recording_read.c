@@ -46,14 +46,8 @@ static txd_status get_info(void *self, txd_trace_info *out, size_t i)
 static txd_status read_block(void *self, void *out, size_t i, const size_t *start,
                              const size_t *count, txd_dtype dtype)
 {
-    txd_h5_quiet quiet;
-    txd_status status;
-
-    txd_h5_quiet_begin(&quiet);
-    status = txd_h5_reader_read(((recording_trace *)self)->reader, out, i, start, count,
-                                dtype);
-    txd_h5_quiet_end(&quiet);
-    return status;
+    return txd_h5_reader_read(((recording_trace *)self)->reader, out, i, start, count,
+                              dtype);
 }
 
 /* The fields of the entry whose name is `bytes` long. */

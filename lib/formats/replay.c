@@ -57,6 +57,11 @@ size_t txd_replay_steps(const txd_replay *replay)
     return replay->steps;
 }
 
+void txd_replay_set_threads(txd_replay *replay, int threads)
+{
+    replay->threads = threads;
+}
+
 txd_dtype txd_replay_format(const txd_replay *replay)
 {
     return replay->format;

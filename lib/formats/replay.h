@@ -49,7 +49,12 @@ txd_status txd_replay_shape(size_t out[4], const txd_trace *recording);
  * them; the name of the first (valid as long as the trace), or NULL. */
 size_t txd_replay_strangers(const char **first, const txd_replay *replay);
 
-/* One pass over the whole recording, memory bounded by one tile per site. */
+/* The threads to feed on, 0 = all (the default); nothing that taps see depends on it.
+ */
+void txd_replay_set_threads(txd_replay *replay, int threads);
+
+/* One pass over the whole recording, memory bounded by a few tiles per site and thread.
+ */
 txd_status txd_replay_feed(txd_replay *replay, txd_tap *const *taps, size_t count);
 
 #ifdef __cplusplus

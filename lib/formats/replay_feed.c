@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * One pass over a recording: every step, every stop in the order of execution, every
- * tap asked and fed as a live pass does it. One thread: reading the file dominates.
+ * tap asked and fed as a live pass does it. Attention tiles
+ * are read and measured on all threads, all else on one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/replay_internal.h"
 
-#define READS ((unsigned)(TXD_ASK_VALUE | TXD_ASK_ROWS | TXD_ASK_STATS))
+#define SLOT_ALIGNMENT ((size_t)64)
 
 txd_status txd_replay_reserve(txd_replay_buffer *buffer, size_t count, size_t size)
 {
@@ -34,7 +35,7 @@ unsigned txd_feed_wants(const txd_feed *feed, size_t stop)
 
     for (size_t t = 0; t < feed->count; t++)
         wants |= asks[t];
-    return wants & READS;
+    return wants & TXD_REPLAY_READS;
 }
 
 static txd_status nothing_earlier(txd_tensor *out, const txd_block *block,
@@ -66,7 +67,7 @@ txd_status txd_feed_read(txd_feed *feed, const unsigned *asks, unsigned offers,
         const txd_tap *tap = feed->taps[t];
         void *slot = feed->slot.data;
 
-        if (!(asks[t] & offers & READS))
+        if (!(asks[t] & offers & TXD_REPLAY_READS))
             continue;
         if (tap->reduce && tap->slot_bytes > 0) {
             memset(slot, 0, tap->slot_bytes);
@@ -209,36 +210,46 @@ static txd_status start(txd_feed *feed)
     TXD_TRY(txd_size_mul(&asks, feed->replay->stop_count, feed->count));
     feed->asks = calloc(asks + 1, sizeof *feed->asks);
     feed->param_asks = calloc(feed->count + 1, sizeof *feed->param_asks);
-    if (!feed->asks || !feed->param_asks)
+    feed->slot_at = calloc(feed->count + 1, sizeof *feed->slot_at);
+    if (!feed->asks || !feed->param_asks || !feed->slot_at)
         return txd_fail(TXD_ERR_MEMORY, "out of memory: a replay");
-    for (size_t t = 0; t < feed->count; t++)
-        bytes = feed->taps[t]->slot_bytes > bytes ? feed->taps[t]->slot_bytes : bytes;
+    for (size_t t = 0; t < feed->count; t++) {
+        size_t slot = feed->taps[t]->slot_bytes;
+
+        bytes = slot > bytes ? slot : bytes;
+        feed->slot_at[t] = feed->slots;
+        feed->slots += (slot + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
+    }
     return txd_replay_reserve(&feed->slot, bytes, 1);
 }
 
 static void finish(txd_feed *feed)
 {
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 2; kind++)
         for (int i = 0; i < TXD_POINT_COUNT; i++)
             free(feed->value[kind][i].data);
-        for (int i = 0; i < 3; i++)
-            free(feed->tile[kind][i].data);
-    }
+    txd_feed_free_bands(feed);
     free(feed->part.data);
     free(feed->rows.data);
-    free(feed->computed.data);
     free(feed->marks.data);
+    free(feed->cells.memory.data);
     free(feed->padded.data);
     free(feed->padded_memory.data);
     free(feed->slot.data);
     free(feed->asks);
     free(feed->param_asks);
+    free(feed->slot_at);
+    pthread_mutex_destroy(&feed->lock);
     txd_arena_destroy(feed->arena);
 }
 
 txd_status txd_replay_feed(txd_replay *replay, txd_tap *const *taps, size_t count)
 {
-    txd_feed feed = {.replay = replay, .taps = taps, .count = count};
+    txd_feed feed = {.replay = replay,
+                     .taps = taps,
+                     .count = count,
+                     .ctx = {.threads = txd_threads_of(replay->threads)},
+                     .lock = PTHREAD_MUTEX_INITIALIZER};
     txd_status status = start(&feed);
 
     for (size_t step = 0; status == TXD_OK && step < replay->steps; step++)

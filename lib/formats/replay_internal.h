@@ -6,6 +6,8 @@
 #ifndef TXD_FORMATS_REPLAY_INTERNAL_H
 #define TXD_FORMATS_REPLAY_INTERNAL_H
 
+#include <pthread.h>
+
 #include "base/select.h"
 #include "formats/replay.h"
 #include "model/params.h"
@@ -13,6 +15,8 @@
 
 #define TXD_REPLAY_NONE SIZE_MAX
 #define TXD_REPLAY_ROWS 256 /* of a row tile of the logits */
+/* What a tap can be given of a recording. */
+#define TXD_REPLAY_READS ((unsigned)(TXD_ASK_VALUE | TXD_ASK_ROWS | TXD_ASK_STATS))
 
 /* One line of the attribute `record`: what a probe was told to record. */
 typedef struct txd_replay_use {
@@ -59,6 +63,7 @@ struct txd_replay {
     txd_storage storage;                 /* that made them coarser */
     txd_replay_use *uses; /* NULL: everything in the file was recorded everywhere */
     size_t use_count;
+    int threads; /* 0 = all */
 };
 
 /* Reads everything above from replay->trace (replay_index.c). */
@@ -109,33 +114,46 @@ typedef struct txd_replay_buffer {
 } txd_replay_buffer;
 txd_status txd_replay_reserve(txd_replay_buffer *buffer, size_t count, size_t size);
 
-/* A tile of an attention: to `keys` tokens, or rows of the memory. */
-typedef struct txd_replay_tile {
-    txd_attention_kind kind;
-    size_t batch, head, first, rows, keys;
-    bool loaded[2][TXD_POINT_COUNT]; /* values, gradients */
-} txd_replay_tile;
+typedef struct txd_replay_attention txd_replay_attention;
+typedef struct txd_replay_tile txd_replay_tile;
+
+/* What the claimed mask hides in the attention of a layer: of each batch row spans,
+ * unless it is none of those that spans can say. (b, q) each, in one buffer. */
+typedef struct txd_replay_cells {
+    txd_replay_buffer memory;
+    int32_t *begin, *end, *seen, *first_seen;
+    struct txd_hidden_sides *sides; /* (b) */
+    bool *is_regular;               /* (b) */
+} txd_replay_cells;
 
 /* One pass over the recording. */
 typedef struct txd_feed {
     const txd_replay *replay;
     txd_tap *const *taps;
     size_t count;
+    txd_ctx ctx;
     unsigned *asks;       /* (stop, tap) in this step */
     unsigned *param_asks; /* (tap) */
     txd_replay_buffer slot;
+    size_t *slot_at;  /* (tap): where in the slots of a tile */
+    size_t slots;     /* bytes of those of all taps */
     txd_arena *arena; /* of the inputs of this step */
     txd_inputs inputs;
     txd_pass pass;
+    /* Taps that look for earlier values do so on all threads. */
+    pthread_mutex_t lock;
     txd_replay_buffer value[2][TXD_POINT_COUNT]; /* whole ones of this layer: values,
                                                     gradients */
     bool loaded[2][TXD_POINT_COUNT];
-    txd_replay_buffer tile[2][3], part;
-    txd_replay_buffer rows;     /* recorded: (column, b, h, q) of a layer */
-    txd_replay_buffer computed; /* (rows, column) of a tile */
-    txd_replay_buffer marks;    /* hidden, seen, first_seen, max, lse of a tile */
+    txd_replay_buffer part, marks;
+    txd_replay_buffer rows;  /* recorded: (column, b, h, q) of a layer */
+    int rows_layer;          /* whose they are: 2 x layer + kind; -1 = nobody's */
+    txd_replay_cells cells;  /* of the attention that is being fed */
+    void *band_memory[2][3]; /* values of all bands: values, gradients */
+    size_t band_bytes[2][3]; /* of each of them */
+    struct txd_replay_band *bands;
+    size_t band_capacity, band_rows;         /* of the most rows */
     txd_replay_buffer padded, padded_memory; /* (b, t), (b, k) */
-    int rows_layer; /* whose rows are loaded: 2 x layer + kind; -1 = none */
 } txd_feed;
 
 /* Fills feed->inputs and feed->pass for a step (replay_inputs.c). */
@@ -174,23 +192,80 @@ txd_status txd_feed_parameter_gradient(txd_feed *feed, size_t stop);
 int txd_feed_layer(const txd_feed *feed, const txd_site *site, txd_point point);
 
 /* Scores, masked and weights of an attention of a layer, tile by tile, or their
- * gradients, the other way (replay_tile.c): of the one that the site is of. */
+ * gradients, the other way (replay_bands.c): of the one that the site is of. */
 txd_status txd_feed_attention(txd_feed *feed, const txd_site *site);
-/* What a tile has at the stop of one of the three points of its attention. */
-txd_status txd_feed_tile_value(txd_feed *feed, txd_tensor *out, txd_replay_tile *tile,
-                               size_t stop);
+void txd_feed_free_bands(txd_feed *feed);
 
-/* Row statistics of a tile: *out is (rows, TXD_ROW_COUNT), or NULL if they cannot be
- * had (replay_rows.c). */
-txd_status txd_feed_rows(txd_feed *feed, const double **out, txd_replay_tile *tile,
-                         int layer);
-/* hidden (rows, keys) of a tile by the claimed mask, in feed->marks. */
+/* The three points of an attention of a layer in this step. */
+struct txd_replay_attention {
+    txd_feed *feed;
+    txd_attention_kind kind;
+    int layer;
+    bool is_gradient;
+    size_t keys; /* tokens, or rows of the memory */
+    size_t stops[3];
+    unsigned wants[3];
+    txd_feed_offer offers[3];
+    bool any_head[3]; /* the value of at least some heads is there */
+    bool has_rows;
+    struct txd_stats_part stats[3];
+};
+
+/* Which cells of a tile are hidden, by spans or else by a map of txd_hidden. */
 typedef struct txd_replay_marks {
-    uint8_t *hidden;
-    int32_t *seen, *first_seen;
-    double *max, *lse;
+    txd_spans spans;
+    struct txd_hidden_sides sides;
+    uint8_t *hidden; /* (rows, keys), NULL where the spans say it */
+    const int32_t *seen, *first_seen;
 } txd_replay_marks;
-txd_status txd_feed_marks(txd_feed *feed, txd_replay_marks *out,
-                          const txd_replay_tile *tile, int layer);
+
+/* Some query rows of a head, in which taps are shown an attention. */
+struct txd_replay_tile {
+    struct txd_replay_band *band;
+    size_t first, rows;
+    bool last; /* of the attention */
+    bool is_marked;
+    txd_replay_marks marks;
+    txd_block blocks[3];
+    unsigned bits[3]; /* what they offer */
+    bool has_part[3];
+    struct txd_stats_part parts[3];
+    txd_replay_buffer map, rows_out, recorded, slots;
+};
+
+/* Tiles of one head that are read at once, on one thread. */
+#define TXD_REPLAY_BAND_TILES 4
+typedef struct txd_replay_band {
+    txd_replay_attention *job;
+    size_t index; /* which part of feed->band_memory it has */
+    size_t batch, head, first, rows;
+    bool loaded[2][3]; /* values, gradients */
+    txd_replay_tile tiles[TXD_REPLAY_BAND_TILES];
+    size_t tile_count;
+} txd_replay_band;
+
+/* Fills feed->cells (replay_cells.c), then the marks of a tile from them. */
+txd_status txd_feed_cells(txd_feed *feed, txd_attention_kind kind, int layer);
+txd_status txd_feed_marks(txd_replay_tile *tile);
+static inline txd_hidden txd_replay_hides(const txd_replay_marks *marks, size_t row,
+                                          size_t key, size_t keys)
+{
+    if (marks->hidden)
+        return (txd_hidden)marks->hidden[row * keys + key];
+    return txd_span_hides(&marks->spans, &marks->sides, row, key);
+}
+
+/* Reads and measures what is asked for in a tile, and reduces it; then hands it to the
+ * taps, on the calling thread, in the order of the tiles (replay_tile.c). */
+txd_status txd_tile_measure(txd_replay_tile *tile);
+txd_status txd_tile_merge(txd_replay_tile *tile);
+/* What a tile has at the stop of one of the three points of its attention. */
+txd_status txd_feed_tile_value(txd_tensor *out, txd_replay_tile *tile, size_t stop);
+
+/* Reads the recorded row statistics of a layer, unless there are too many to be held;
+ * then those of a tile: *out is (rows, TXD_ROW_COUNT), or NULL if they cannot be had
+ * (replay_rows.c). */
+txd_status txd_feed_load_rows(txd_feed *feed, txd_attention_kind kind, int layer);
+txd_status txd_feed_rows(const double **out, txd_replay_tile *tile);
 
 #endif

@@ -13,47 +13,43 @@
 /* Rows of a layer that are read at once: few reads, and some megabytes. */
 #define MAX_LAYER_ROWS ((size_t)1 << 19)
 
-txd_status txd_feed_marks(txd_feed *feed, txd_replay_marks *out,
-                          const txd_replay_tile *tile, int layer)
-{
-    size_t keys = tile->keys, cells = tile->rows * keys, bytes;
-    txd_mask_view mask = txd_mask_of_attention(
-        tile->kind, &feed->replay->config.layers[layer], &feed->inputs, tile->batch);
-
-    bytes = tile->rows * (2 * sizeof(double) + 2 * sizeof(int32_t)) + cells;
-    TXD_TRY(txd_replay_reserve(&feed->marks, bytes, 1));
-    out->max = feed->marks.data;
-    out->lse = out->max + tile->rows;
-    out->seen = (int32_t *)(out->lse + tile->rows);
-    out->first_seen = out->seen + tile->rows;
-    out->hidden = (uint8_t *)(out->first_seen + tile->rows);
-    for (size_t r = 0; r < tile->rows; r++) {
-        out->seen[r] = 0;
-        out->first_seen[r] = -1;
-        for (size_t j = 0; j < keys; j++) {
-            txd_hidden why = txd_mask_hides(&mask, tile->first + r, j);
-
-            if (why == TXD_SEEN && out->seen[r]++ == 0)
-                out->first_seen[r] = (int32_t)j;
-            out->hidden[r * keys + j] = (uint8_t)why;
-        }
-    }
-    return TXD_OK;
-}
-
 /* ---- recorded ---- */
 
-/* Reads all columns of a layer as (column, b, h, q). */
-static txd_status load_layer(txd_feed *feed, txd_attention_kind kind, int layer)
+/* Rows of a layer, if they are few enough to be held. */
+static bool are_held(const txd_feed *feed, size_t *cells)
+{
+    *cells = feed->inputs.batch * feed->replay->config.n_heads * feed->inputs.length;
+    return *cells <= MAX_LAYER_ROWS;
+}
+
+/* True if the recording has row statistics of this layer, head and step. */
+static bool has_recorded(const txd_feed *feed, txd_attention_kind kind, int layer,
+                         int head)
 {
     const txd_replay *replay = feed->replay;
-    size_t batch = feed->inputs.batch, heads = replay->config.n_heads;
-    const size_t start[5] = {(size_t)feed->pass.step, (size_t)layer, 0, 0, 0};
-    const size_t count[5] = {1, 1, batch, heads, feed->inputs.length};
-    size_t cells = batch * heads * feed->inputs.length;
-    int rows_layer = 2 * layer + (int)kind;
+    size_t stop =
+        txd_replay_stop_of(replay, txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS), layer);
+    txd_trace_info info;
 
-    if (feed->rows_layer == rows_layer)
+    return replay->has_rows[kind] &&
+           txd_replay_recorded(replay, "rows", &replay->stops[stop].site,
+                               feed->pass.step, head) &&
+           txd_trace_get(replay->trace, &info, replay->rows[kind][0]) == TXD_OK &&
+           (size_t)feed->pass.step < info.dims[0];
+}
+
+/* All columns of a layer as (column, b, h, q). */
+txd_status txd_feed_load_rows(txd_feed *feed, txd_attention_kind kind, int layer)
+{
+    const txd_replay *replay = feed->replay;
+    const size_t start[5] = {(size_t)feed->pass.step, (size_t)layer, 0, 0, 0};
+    const size_t count[5] = {1, 1, feed->inputs.batch, replay->config.n_heads,
+                             feed->inputs.length};
+    int rows_layer = 2 * layer + (int)kind;
+    size_t cells;
+
+    if (feed->rows_layer == rows_layer || !are_held(feed, &cells) ||
+        !has_recorded(feed, kind, layer, TXD_REPLAY_ANY_HEAD))
         return TXD_OK;
     TXD_TRY(txd_replay_reserve(&feed->rows, cells * TXD_ROW_COUNT, sizeof(double)));
     for (int c = 0; c < TXD_ROW_COUNT; c++)
@@ -65,39 +61,37 @@ static txd_status load_layer(txd_feed *feed, txd_attention_kind kind, int layer)
 }
 
 /* One tile of every column: for layers too large to be held. */
-static txd_status load_tile(txd_feed *feed, const txd_replay_tile *tile, int layer)
+static txd_status load_tile(txd_replay_tile *tile)
 {
-    const txd_replay *replay = feed->replay;
-    const size_t start[5] = {(size_t)feed->pass.step, (size_t)layer, tile->batch,
-                             tile->head, tile->first};
+    const txd_replay_attention *job = tile->band->job;
+    const txd_replay *replay = job->feed->replay;
+    const size_t start[5] = {(size_t)job->feed->pass.step, (size_t)job->layer,
+                             tile->band->batch, tile->band->head, tile->first};
     const size_t count[5] = {1, 1, 1, 1, tile->rows};
 
-    TXD_TRY(
-        txd_replay_reserve(&feed->rows, tile->rows * TXD_ROW_COUNT, sizeof(double)));
+    TXD_TRY(txd_replay_reserve(&tile->recorded, tile->rows * TXD_ROW_COUNT,
+                               sizeof(double)));
     for (int c = 0; c < TXD_ROW_COUNT; c++)
         TXD_TRY(txd_trace_read(replay->trace,
-                               (double *)feed->rows.data + (size_t)c * tile->rows,
-                               replay->rows[tile->kind][c], start, count, TXD_F64));
+                               (double *)tile->recorded.data + (size_t)c * tile->rows,
+                               replay->rows[job->kind][c], start, count, TXD_F64));
     return TXD_OK;
 }
 
-static txd_status recorded_rows(txd_feed *feed, const txd_replay_tile *tile, int layer)
+static txd_status recorded_rows(double *out, txd_replay_tile *tile)
 {
-    size_t heads = feed->replay->config.n_heads, length = feed->inputs.length;
-    size_t cells = feed->inputs.batch * heads * length;
-    size_t place = (tile->batch * heads + tile->head) * length + tile->first;
-    const double *columns;
-    double *out;
+    const txd_feed *feed = tile->band->job->feed;
+    size_t heads = feed->replay->config.n_heads, length = feed->inputs.length, cells;
+    size_t place =
+        (tile->band->batch * heads + tile->band->head) * length + tile->first;
+    const double *columns = feed->rows.data;
 
-    if (cells > MAX_LAYER_ROWS) {
-        TXD_TRY(load_tile(feed, tile, layer));
+    if (!are_held(feed, &cells)) {
+        TXD_TRY(load_tile(tile));
+        columns = tile->recorded.data;
         place = 0;
         cells = tile->rows;
-    } else {
-        TXD_TRY(load_layer(feed, tile->kind, layer));
     }
-    columns = feed->rows.data;
-    out = feed->computed.data;
     for (size_t r = 0; r < tile->rows; r++)
         for (size_t c = 0; c < TXD_ROW_COUNT; c++)
             out[r * TXD_ROW_COUNT + c] = columns[c * cells + place + r];
@@ -106,49 +100,65 @@ static txd_status recorded_rows(txd_feed *feed, const txd_replay_tile *tile, int
 
 /* ---- computed ---- */
 
+/* What the rows of a tile follow from; max and lse per row. */
+typedef struct row_job {
+    txd_replay_tile *tile;
+    txd_tensor weights, masked;
+    double *rows, *max, *lse;
+    size_t keys;
+} row_job;
+
 /* A hidden cell that was left out of the file is NaN and took no part. */
-static void scan_scores(const txd_replay_marks *marks, const txd_tensor *masked,
-                        size_t row, size_t keys)
+static bool takes_part(const row_job *job, size_t row, size_t key, double x)
+{
+    return !isnan(x) ||
+           txd_replay_hides(&job->tile->marks, row, key, job->keys) == TXD_SEEN;
+}
+
+static void scan_scores(const row_job *job, size_t row)
 {
     double max = -INFINITY, sum = 0;
 
-    for (size_t j = 0; j < keys; j++) {
-        double x = txd_tensor_get(masked, row * keys + j);
+    for (size_t j = 0; j < job->keys; j++) {
+        double x = txd_tensor_get(&job->masked, row * job->keys + j);
 
-        if (isnan(x) && marks->hidden[row * keys + j] != TXD_SEEN)
-            continue;
-        if (x > max || isnan(x))
+        if ((x > max || isnan(x)) && takes_part(job, row, j, x))
             max = x;
     }
-    for (size_t j = 0; j < keys; j++) {
-        double x = txd_tensor_get(masked, row * keys + j);
+    for (size_t j = 0; j < job->keys && !(max == -INFINITY); j++) {
+        double x = txd_tensor_get(&job->masked, row * job->keys + j);
 
-        if (!(isnan(x) && marks->hidden[row * keys + j] != TXD_SEEN) && max > -INFINITY)
+        if (takes_part(job, row, j, x))
             sum += exp(x - max);
     }
-    marks->max[row] = max;
-    marks->lse[row] = isnan(max) || max > -INFINITY ? max + log(sum) : -INFINITY;
+    job->max[row] = max;
+    job->lse[row] = max == -INFINITY ? max : max + log(sum);
 }
 
 /* With evaluate_hidden = "never" a hidden zero was not computed: it is not counted. */
-static void uncount(double *row, const txd_replay_marks *marks,
-                    const txd_tensor *weights, size_t r, size_t keys)
+static void uncount(const row_job *job, size_t r)
 {
+    double *row = job->rows + r * TXD_ROW_COUNT;
+    bool any = row[TXD_ROW_HIDDEN_KEY] >= 0;
+
     row[TXD_ROW_FUTURE_COUNT] = row[TXD_ROW_PADDING_COUNT] = 0;
-    for (size_t j = 0; j < keys; j++) {
-        double w = txd_tensor_get(weights, r * keys + j);
+    for (size_t j = 0; any && j < job->keys; j++) {
+        double w = txd_tensor_get(&job->weights, r * job->keys + j);
+        txd_hidden why;
 
         if (w == 0)
             continue;
-        row[TXD_ROW_FUTURE_COUNT] += marks->hidden[r * keys + j] == TXD_HIDDEN_FUTURE;
-        row[TXD_ROW_PADDING_COUNT] += marks->hidden[r * keys + j] == TXD_HIDDEN_PADDING;
+        why = txd_replay_hides(&job->tile->marks, r, j, job->keys);
+        row[TXD_ROW_FUTURE_COUNT] += why == TXD_HIDDEN_FUTURE;
+        row[TXD_ROW_PADDING_COUNT] += why == TXD_HIDDEN_PADDING;
     }
 }
 
-static void blank_padded(const txd_feed *feed, const txd_replay_tile *tile, double *out)
+static void blank_padded(double *out, const txd_replay_tile *tile)
 {
+    const txd_feed *feed = tile->band->job->feed;
     const uint8_t *padded =
-        (const uint8_t *)feed->padded.data + tile->batch * feed->inputs.length;
+        (const uint8_t *)feed->padded.data + tile->band->batch * feed->inputs.length;
 
     for (size_t r = 0; r < tile->rows; r++)
         for (int c = 0; padded[tile->first + r] && c < TXD_ROW_COUNT; c++)
@@ -156,75 +166,85 @@ static void blank_padded(const txd_feed *feed, const txd_replay_tile *tile, doub
                 txd_row_get((txd_row)c)->is_key ? -1 : (double)NAN;
 }
 
-static txd_status computed_rows(txd_feed *feed, txd_replay_tile *tile, int layer)
+static txd_status compute(const row_job *job)
 {
-    txd_point point = txd_point_in(tile->kind, TXD_POINT_ATTN_WEIGHTS);
-    size_t keys = tile->keys;
-    bool never = feed->replay->config.evaluate_hidden == TXD_HIDDEN_NEVER;
-    txd_tensor weights, masked;
-    txd_replay_marks marks;
+    const txd_replay_tile *tile = job->tile;
+    const txd_replay_attention *attention = tile->band->job;
+    const txd_replay_marks *marks = &tile->marks;
     struct txd_rows_args args = {
-        .at = {.layer = layer,
-               .point = point,
-               .batch = (int)tile->batch,
-               .head = (int)tile->head,
+        .at = {.layer = attention->layer,
+               .point = txd_point_in(attention->kind, TXD_POINT_ATTN_WEIGHTS),
+               .batch = (int)tile->band->batch,
+               .head = (int)tile->band->head,
                .first_query = (int)tile->first},
-        .rows = feed->computed.data,
+        .rows = job->rows,
+        .weights = job->weights.data,
+        .max = job->max,
+        .lse = job->lse,
+        .hidden = marks->hidden,
+        .spans = marks->hidden ? NULL : &marks->spans,
+        .sides = marks->sides,
+        .seen = marks->seen,
+        .first_seen = marks->first_seen,
         .row_count = tile->rows,
-        .keys = keys,
-        .stride = keys,
+        .keys = job->keys,
+        .stride = job->keys,
     };
+
+    return attention->feed->pass.dtype == TXD_F64 ? txd_ref64_rows(NULL, &args)
+                                                  : txd_cpu32_rows(NULL, &args);
+}
+
+static txd_status computed_rows(double *out, txd_replay_tile *tile)
+{
+    const txd_replay_attention *attention = tile->band->job;
+    const txd_replay *replay = attention->feed->replay;
+    txd_point weights = txd_point_in(attention->kind, TXD_POINT_ATTN_WEIGHTS);
+    txd_point masked = txd_point_in(attention->kind, TXD_POINT_ATTN_MASKED);
+    row_job job = {.tile = tile, .rows = out, .keys = attention->keys};
     bool has_scores;
 
-    TXD_TRY(txd_feed_tile_value(feed, &weights, tile,
-                                txd_replay_stop_of(feed->replay, point, layer)));
-    TXD_TRY(txd_feed_marks(feed, &marks, tile, layer));
-    point = txd_point_in(tile->kind, TXD_POINT_ATTN_MASKED);
-    has_scores =
-        txd_feed_tile_value(feed, &masked, tile,
-                            txd_replay_stop_of(feed->replay, point, layer)) == TXD_OK;
+    TXD_TRY(txd_feed_tile_value(&job.weights, tile,
+                                txd_replay_stop_of(replay, weights, attention->layer)));
+    TXD_TRY(txd_feed_marks(tile));
+    TXD_TRY(txd_replay_reserve(&tile->recorded, 2 * tile->rows, sizeof(double)));
+    job.max = tile->recorded.data;
+    job.lse = job.max + tile->rows;
+    has_scores = txd_feed_tile_value(
+                     &job.masked, tile,
+                     txd_replay_stop_of(replay, masked, attention->layer)) == TXD_OK;
     for (size_t r = 0; r < tile->rows; r++) {
-        marks.max[r] = marks.lse[r] = (double)NAN;
+        job.max[r] = job.lse[r] = (double)NAN;
         if (has_scores)
-            scan_scores(&marks, &masked, r, keys);
+            scan_scores(&job, r);
     }
-    args.weights = weights.data;
-    args.max = marks.max;
-    args.lse = marks.lse;
-    args.hidden = marks.hidden;
-    args.seen = marks.seen;
-    args.first_seen = marks.first_seen;
-    TXD_TRY(feed->pass.dtype == TXD_F64 ? txd_ref64_rows(NULL, &args)
-                                        : txd_cpu32_rows(NULL, &args));
-    for (size_t r = 0; never && r < tile->rows; r++)
-        uncount(args.rows + r * TXD_ROW_COUNT, &marks, &weights, r, keys);
-    if (tile->kind == TXD_ATTENTION_CROSS)
-        txd_rows_without_places(args.rows, tile->rows);
-    blank_padded(feed, tile, args.rows);
+    TXD_TRY(compute(&job));
+    for (size_t r = 0;
+         replay->config.evaluate_hidden == TXD_HIDDEN_NEVER && r < tile->rows; r++)
+        uncount(&job, r);
+    if (attention->kind == TXD_ATTENTION_CROSS)
+        txd_rows_without_places(out, tile->rows);
+    blank_padded(out, tile);
     return TXD_OK;
 }
 
-txd_status txd_feed_rows(txd_feed *feed, const double **out, txd_replay_tile *tile,
-                         int layer)
+txd_status txd_feed_rows(const double **out, txd_replay_tile *tile)
 {
-    const txd_replay *replay = feed->replay;
+    const txd_replay_attention *job = tile->band->job;
+    const txd_feed *feed = job->feed;
     size_t stop = txd_replay_stop_of(
-        replay, txd_point_in(tile->kind, TXD_POINT_ATTN_WEIGHTS), layer);
-    const txd_site *site = &replay->stops[stop].site;
-    txd_trace_info info;
+        feed->replay, txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS), job->layer);
+    int head = (int)tile->band->head;
 
     *out = NULL;
-    TXD_TRY(txd_replay_reserve(&feed->computed, tile->rows * TXD_ROW_COUNT,
+    TXD_TRY(txd_replay_reserve(&tile->rows_out, tile->rows * TXD_ROW_COUNT,
                                sizeof(double)));
-    if (replay->has_rows[tile->kind] &&
-        txd_replay_recorded(replay, "rows", site, feed->pass.step, (int)tile->head) &&
-        txd_trace_get(replay->trace, &info, replay->rows[tile->kind][0]) == TXD_OK &&
-        (size_t)feed->pass.step < info.dims[0])
-        TXD_TRY(recorded_rows(feed, tile, layer));
-    else if (txd_feed_has(feed, stop, (int)tile->head))
-        TXD_TRY(computed_rows(feed, tile, layer));
+    if (has_recorded(feed, job->kind, job->layer, head))
+        TXD_TRY(recorded_rows(tile->rows_out.data, tile));
+    else if (txd_feed_has(feed, stop, head))
+        TXD_TRY(computed_rows(tile->rows_out.data, tile));
     else
         return TXD_OK;
-    *out = feed->computed.data;
+    *out = tile->rows_out.data;
     return TXD_OK;
 }

@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention, tile by tile: scores, masked scores and weights of a few query rows of
- * one head, as a live pass offers them; of gradients the other way round. Memory is
- * that of one tile.
+ * A tile of an attention: scores, masked scores and weights of a few query rows of one
+ * head, as a live pass offers them; of gradients the other way round. Measured on a
+ * worker, merged on the calling thread.
  */
+#include <string.h>
+
+#include "base/memory.h"
 #include "formats/replay_internal.h"
-
-static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
-                                    TXD_POINT_ATTN_WEIGHTS};
-
-/* What `earlier` looks into. */
-typedef struct source {
-    txd_feed *feed;
-    txd_replay_tile *tile;
-} source;
-
-/* The three points of a layer in this step. */
-typedef struct attention {
-    txd_attention_kind kind;
-    int layer;
-    bool is_gradient;
-    size_t keys;
-    size_t stops[3];
-    unsigned wants[3];
-    txd_feed_offer offers[3];
-    bool any_head[3]; /* the value of at least some heads is there */
-    bool has_rows;
-    struct txd_stats_part stats[3];
-} attention;
 
 static int which_of(txd_point point)
 {
@@ -36,45 +16,99 @@ static int which_of(txd_point point)
     return own == TXD_POINT_ATTN_SCORES ? 0 : own == TXD_POINT_ATTN_MASKED ? 1 : 2;
 }
 
-txd_status txd_feed_tile_value(txd_feed *feed, txd_tensor *out, txd_replay_tile *tile,
-                               size_t stop)
+/* ---- values ---- */
+
+/* Where the values of all bands lie. Whoever is the first of an attention to ask may
+ * find too little: then nobody has any of it yet. */
+static txd_status find_memory(void **out, txd_feed *feed, bool is_gradient, int which,
+                              size_t bytes)
 {
-    const size_t keys = tile->keys;
-    const size_t start[4] = {tile->batch, tile->head, tile->first, 0};
-    const size_t count[4] = {1, 1, tile->rows, keys};
+    size_t all;
+    void *memory;
+
+    if (feed->band_bytes[is_gradient][which] < bytes) {
+        TXD_TRY(txd_size_mul(&all, bytes, feed->band_capacity));
+        memory = txd_memory_take(all);
+        if (!memory)
+            return txd_fail(TXD_ERR_MEMORY,
+                            "out of memory: %zu bytes of recorded attention", all);
+        txd_memory_give(feed->band_memory[is_gradient][which]);
+        feed->band_memory[is_gradient][which] = memory;
+        feed->band_bytes[is_gradient][which] = bytes;
+    }
+    *out = feed->band_memory[is_gradient][which];
+    return TXD_OK;
+}
+
+/* The rows of a band at a stop, of which one thread asks. */
+static txd_status load_band(void **out, txd_replay_band *band, size_t stop, int which)
+{
+    txd_feed *feed = band->job->feed;
+    const size_t start[4] = {band->batch, band->head, band->first, 0};
+    const size_t count[4] = {1, 1, band->rows, band->job->keys};
+    bool is_gradient = txd_site_is_gradient(feed->replay->stops[stop].site.kind);
+    bool *loaded = &band->loaded[is_gradient][which];
+    txd_status status;
+    size_t bytes;
+    void *memory = NULL;
+
+    TXD_TRY(txd_size_mul(&bytes, feed->band_rows, band->job->keys));
+    TXD_TRY(txd_size_mul(&bytes, bytes, txd_dtype_bytes(feed->pass.dtype)));
+    pthread_mutex_lock(&feed->lock);
+    status = find_memory(&memory, feed, is_gradient, which, bytes);
+    bytes = feed->band_bytes[is_gradient][which];
+    pthread_mutex_unlock(&feed->lock);
+    TXD_TRY(status);
+    *out = (char *)memory + band->index * bytes;
+    if (!*loaded)
+        TXD_TRY(txd_feed_load_block(feed, *out, stop, start, count));
+    *loaded = true;
+    return TXD_OK;
+}
+
+txd_status txd_feed_tile_value(txd_tensor *out, txd_replay_tile *tile, size_t stop)
+{
+    txd_replay_band *band = tile->band;
+    const txd_feed *feed = band->job->feed;
+    const size_t dims[4] = {1, 1, tile->rows, band->job->keys};
+    size_t row = dims[3] * txd_dtype_bytes(feed->pass.dtype);
     const txd_site *site;
-    txd_replay_buffer *buffer;
-    bool *loaded;
+    void *data;
 
     if (stop == TXD_REPLAY_NONE)
         return txd_fail(TXD_ERR_MISSING, "it does not exist in this model");
     site = &feed->replay->stops[stop].site;
-    if (!txd_feed_has(feed, stop, (int)tile->head))
+    if (!txd_feed_has(feed, stop, (int)band->head))
         return txd_fail(TXD_ERR_MISSING, "%s was not recorded", site->name);
-    buffer = &feed->tile[txd_site_is_gradient(site->kind)][which_of(site->point)];
-    loaded = &tile->loaded[txd_site_is_gradient(site->kind)][site->point];
-    if (!*loaded) {
-        TXD_TRY(txd_replay_reserve(buffer, tile->rows * keys, sizeof(double)));
-        TXD_TRY(txd_feed_load_block(feed, buffer->data, stop, start, count));
-        *loaded = true;
-    }
-    *out = txd_tensor_make(feed->pass.dtype, buffer->data, 4, count);
+    TXD_TRY(load_band(&data, band, stop, which_of(site->point)));
+    *out = txd_tensor_make(feed->pass.dtype,
+                           (char *)data + (tile->first - band->first) * row, 4, dims);
     return TXD_OK;
 }
 
 static txd_status look_up(txd_tensor *out, const txd_block *block, txd_point point,
                           bool is_gradient)
 {
-    const source *from = block->source;
-    size_t stop = txd_replay_stop_at(from->feed->replay, is_gradient, point,
-                                     txd_feed_layer(from->feed, block->site, point));
+    /* `source` is const for taps; it is this tile, whose band caches what it reads. */
+    union {
+        const void *source;
+        txd_replay_tile *tile;
+    } from = {block->source};
+    txd_feed *feed = from.tile->band->job->feed;
+    size_t stop = txd_replay_stop_at(feed->replay, is_gradient, point,
+                                     txd_feed_layer(feed, block->site, point));
+    txd_status status;
 
-    if (txd_point_get(point)->place != TXD_PLACE_TILE)
-        return txd_feed_load(from->feed, out, stop);
-    if (txd_point_attention(point) != from->tile->kind)
+    if (txd_point_get(point)->place != TXD_PLACE_TILE) {
+        pthread_mutex_lock(&feed->lock);
+        status = txd_feed_load(feed, out, stop);
+        pthread_mutex_unlock(&feed->lock);
+        return status;
+    }
+    if (txd_point_attention(point) != from.tile->band->job->kind)
         return txd_fail(TXD_ERR_MISSING, "%s is not at hand at %s",
                         txd_point_get(point)->name, block->site->name);
-    return txd_feed_tile_value(from->feed, out, from->tile, stop);
+    return txd_feed_tile_value(out, from.tile, stop);
 }
 
 static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
@@ -87,153 +121,187 @@ static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point po
     return look_up(out, block, point, true);
 }
 
-static txd_status add_stats(txd_feed *feed, attention *job, int which,
-                            const txd_replay_tile *tile, const txd_tensor *value)
+/* ---- measuring ---- */
+
+static txd_status take_stats(txd_replay_tile *tile, int which, const txd_tensor *value)
 {
+    const txd_replay_band *band = tile->band;
+    const txd_feed *feed = band->job->feed;
     size_t length = feed->inputs.length, heads = feed->replay->config.n_heads;
-    size_t keys = tile->keys;
-    struct txd_stats_part part;
-    txd_replay_marks marks;
+    size_t keys = band->job->keys;
     struct txd_stats_args args = {
-        .part = &part,
+        .part = &tile->parts[which],
         .x = value->data,
         .skip_row =
-            (const uint8_t *)feed->padded.data + tile->batch * length + tile->first,
+            (const uint8_t *)feed->padded.data + band->batch * length + tile->first,
         .rows = tile->rows,
         .width = keys,
         .stride = keys,
         .flat_start =
-            ((tile->batch * heads + tile->head) * length + tile->first) * keys,
+            ((band->batch * heads + band->head) * length + tile->first) * keys,
         .flat_stride = keys,
     };
 
-    TXD_TRY(txd_feed_marks(feed, &marks, tile, job->layer));
-    args.skip_cell = marks.hidden;
+    TXD_TRY(txd_feed_marks(tile));
+    args.skip_cell = tile->marks.hidden;
+    args.spans = tile->marks.hidden ? NULL : &tile->marks.spans;
     txd_feed_take(feed, &args);
-    txd_stats_merge(&job->stats[which], &part);
+    tile->has_part[which] = true;
+    tile->blocks[which].part = &tile->parts[which];
     return TXD_OK;
 }
 
-static void start_block(const txd_feed *feed, txd_block *block, const attention *job,
-                        int which, const source *from)
+static txd_status start_block(txd_replay_tile *tile, int which)
 {
-    const txd_replay_tile *tile = from->tile;
+    const txd_replay_attention *job = tile->band->job;
+    txd_block *block = &tile->blocks[which];
 
-    *block = txd_feed_block(feed, job->stops[which]);
+    *block = txd_feed_block(job->feed, job->stops[which]);
     block->earlier = earlier;
     block->gradient = job->is_gradient ? gradient : NULL;
-    block->source = from;
-    block->start[0] = tile->batch;
-    block->start[1] = tile->head;
+    block->source = tile;
+    block->start[0] = tile->band->batch;
+    block->start[1] = tile->band->head;
     block->start[2] = tile->first;
     block->value.dims[0] = block->value.dims[1] = 1;
     block->value.dims[2] = tile->rows;
+    block->last = tile->last;
+    /* A map is made only for whoever needs one. */
+    if (job->feed->cells.is_regular[tile->band->batch]) {
+        TXD_TRY(txd_feed_marks(tile));
+        block->seen = &tile->marks.spans;
+    }
+    return TXD_OK;
 }
 
-static txd_status offer_point(txd_feed *feed, attention *job, int which,
-                              txd_replay_tile *tile, bool last)
+/* Statistics that follow from the values. */
+static bool computes(const txd_replay_attention *job, int which)
 {
-    const unsigned *asks = feed->asks + job->stops[which] * feed->count;
-    txd_feed_offer *offer = &job->offers[which];
-    unsigned wants = job->wants[which], bits = offer->bits;
-    source from = {feed, tile};
-    bool compute = (wants & TXD_ASK_STATS) && offer->has_value && !offer->has_stats;
-    txd_block block;
+    const txd_feed_offer *offer = &job->offers[which];
 
-    start_block(feed, &block, job, which, &from);
-    if (txd_feed_has(feed, job->stops[which], (int)tile->head) &&
+    return (job->wants[which] & TXD_ASK_STATS) && offer->has_value && !offer->has_stats;
+}
+
+static txd_status measure_point(txd_replay_tile *tile, int which)
+{
+    const txd_replay_attention *job = tile->band->job;
+    unsigned wants = job->wants[which], bits = job->offers[which].bits;
+    txd_block *block = &tile->blocks[which];
+    bool compute = computes(job, which);
+
+    TXD_TRY(start_block(tile, which));
+    tile->has_part[which] = false;
+    if (txd_feed_has(job->feed, job->stops[which], (int)tile->band->head) &&
         ((wants & TXD_ASK_VALUE) || compute)) {
-        TXD_TRY(txd_feed_tile_value(feed, &block.value, tile, job->stops[which]));
+        TXD_TRY(txd_feed_tile_value(&block->value, tile, job->stops[which]));
         bits |= TXD_ASK_VALUE;
         if (compute)
-            TXD_TRY(add_stats(feed, job, which, tile, &block.value));
+            TXD_TRY(take_stats(tile, which, &block->value));
     }
-    if (!job->is_gradient && points[which] == TXD_POINT_ATTN_WEIGHTS &&
-        (wants & TXD_ASK_ROWS))
-        TXD_TRY(txd_feed_rows(feed, &block.rows, tile, job->layer));
-    if (block.rows)
+    if (!job->is_gradient && which == 2 && (wants & TXD_ASK_ROWS))
+        TXD_TRY(txd_feed_rows(&block->rows, tile));
+    if (block->rows)
         bits |= TXD_ASK_ROWS;
-    block.last = last;
-    if (last && compute)
-        txd_stats_final(offer->stats, &job->stats[which]);
-    if (last && (wants & TXD_ASK_STATS) && (offer->bits & TXD_ASK_STATS))
-        block.stats = offer->stats;
     /* The last block is offered even if this head was not recorded: it closes the
      * site for those who gathered the others. */
-    if (last && (job->any_head[which] || job->has_rows))
+    if (tile->last && (job->any_head[which] || job->has_rows))
         bits |= TXD_ASK_VALUE | TXD_ASK_ROWS;
-    return txd_feed_read(feed, asks, bits, &block);
+    tile->bits[which] = bits;
+    return TXD_OK;
 }
 
-static txd_status offer_tile(txd_feed *feed, attention *job, txd_replay_tile *tile,
-                             bool last)
+/* ---- taps ---- */
+
+static const unsigned *asks_of(const txd_replay_attention *job, int which)
 {
+    return job->feed->asks + job->stops[which] * job->feed->count;
+}
+
+static void *slot_of(const txd_replay_tile *tile, int which, size_t tap)
+{
+    const txd_feed *feed = tile->band->job->feed;
+
+    return (char *)tile->slots.data + (size_t)which * feed->slots + feed->slot_at[tap];
+}
+
+static bool reduces(const txd_tap *tap)
+{
+    return tap->reduce && tap->slot_bytes > 0;
+}
+
+static void reduce_point(txd_replay_tile *tile, int which)
+{
+    const txd_feed *feed = tile->band->job->feed;
+    const unsigned *asks = asks_of(tile->band->job, which);
+
+    for (size_t t = 0; t < feed->count; t++) {
+        const txd_tap *tap = feed->taps[t];
+        void *slot = slot_of(tile, which, t);
+
+        if (!(asks[t] & tile->bits[which] & TXD_REPLAY_READS) || !reduces(tap))
+            continue;
+        memset(slot, 0, tap->slot_bytes);
+        tap->reduce(slot, tap->self, &tile->blocks[which]);
+    }
+}
+
+static txd_status merge_point(txd_replay_tile *tile, int which)
+{
+    txd_replay_attention *job = tile->band->job;
+    const txd_feed *feed = job->feed;
+    const unsigned *asks = asks_of(job, which);
+    txd_feed_offer *offer = &job->offers[which];
+    txd_block *block = &tile->blocks[which];
+
+    if (tile->has_part[which])
+        txd_stats_merge(&job->stats[which], &tile->parts[which]);
+    if (tile->last && computes(job, which))
+        txd_stats_final(offer->stats, &job->stats[which]);
+    if (tile->last && (job->wants[which] & TXD_ASK_STATS) &&
+        (offer->bits & TXD_ASK_STATS))
+        block->stats = offer->stats;
+    for (size_t t = 0; t < feed->count; t++) {
+        const txd_tap *tap = feed->taps[t];
+
+        if ((asks[t] & tile->bits[which] & TXD_REPLAY_READS) && tap->merge)
+            TXD_TRY(tap->merge(tap->self, block,
+                               reduces(tap) ? slot_of(tile, which, t) : NULL));
+    }
+    return TXD_OK;
+}
+
+/* In the order in which a pass forms them. */
+static int nth_point(const txd_replay_attention *job, int i)
+{
+    return job->is_gradient ? 2 - i : i;
+}
+
+txd_status txd_tile_measure(txd_replay_tile *tile)
+{
+    const txd_replay_attention *job = tile->band->job;
+
+    tile->is_marked = false;
+    TXD_TRY(txd_replay_reserve(&tile->slots, job->feed->slots, 3));
     for (int i = 0; i < 3; i++) {
-        int which = job->is_gradient ? 2 - i : i;
+        int which = nth_point(job, i);
+
+        if (!job->wants[which])
+            continue;
+        TXD_TRY(measure_point(tile, which));
+        reduce_point(tile, which);
+    }
+    return TXD_OK;
+}
+
+txd_status txd_tile_merge(txd_replay_tile *tile)
+{
+    const txd_replay_attention *job = tile->band->job;
+
+    for (int i = 0; i < 3; i++) {
+        int which = nth_point(job, i);
 
         if (job->wants[which])
-            TXD_TRY(offer_point(feed, job, which, tile, last));
+            TXD_TRY(merge_point(tile, which));
     }
-    return TXD_OK;
-}
-
-static txd_status prepare(const txd_feed *feed, attention *job)
-{
-    const txd_replay *replay = feed->replay;
-
-    for (int i = 0; i < 3; i++) {
-        txd_point point = txd_point_in(job->kind, points[i]);
-        size_t stop = txd_replay_stop_at(replay, job->is_gradient, point, job->layer);
-        unsigned offers = txd_replay_offers_at(replay, stop);
-
-        job->stops[i] = stop;
-        job->wants[i] = txd_feed_wants(feed, stop) & offers;
-        TXD_TRY(txd_feed_offers(feed, &job->offers[i], stop));
-        job->any_head[i] = txd_feed_has(feed, stop, TXD_REPLAY_ANY_HEAD);
-        if (points[i] == TXD_POINT_ATTN_WEIGHTS && !job->is_gradient)
-            job->has_rows =
-                job->any_head[i] ||
-                (replay->has_rows[job->kind] &&
-                 txd_replay_recorded(replay, "rows", &replay->stops[stop].site,
-                                     feed->pass.step, TXD_REPLAY_ANY_HEAD));
-        /* Nothing of this site was recorded in this step. */
-        if (job->offers[i].bits == 0 && !job->any_head[i] &&
-            !(points[i] == TXD_POINT_ATTN_WEIGHTS && job->has_rows))
-            job->wants[i] = 0;
-    }
-    return TXD_OK;
-}
-
-txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
-{
-    size_t batch = feed->inputs.batch, length = feed->inputs.length;
-    size_t heads = feed->replay->config.n_heads, rows;
-    attention job = {.kind = txd_point_attention(site->point),
-                     .layer = site->layer,
-                     .is_gradient = txd_site_is_gradient(site->kind),
-                     .keys = length};
-
-    if (job.kind == TXD_ATTENTION_CROSS)
-        job.keys = feed->inputs.memory_length;
-    rows = txd_attention_tile_rows(
-        length > feed->inputs.memory_length ? length : feed->inputs.memory_length);
-    TXD_TRY(prepare(feed, &job));
-    if (!(job.wants[0] | job.wants[1] | job.wants[2]))
-        return TXD_OK;
-    for (size_t b = 0; b < batch; b++)
-        for (size_t h = 0; h < heads; h++)
-            for (size_t first = 0; first < length; first += rows) {
-                txd_replay_tile tile = {.kind = job.kind,
-                                        .batch = b,
-                                        .head = h,
-                                        .first = first,
-                                        .keys = job.keys};
-                size_t left = length - first;
-                bool last;
-
-                tile.rows = left < rows ? left : rows;
-                last = b + 1 == batch && h + 1 == heads && first + tile.rows == length;
-                TXD_TRY(offer_tile(feed, &job, &tile, last));
-            }
     return TXD_OK;
 }

@@ -58,6 +58,14 @@ struct txd_products {
     double sum, size;
 };
 
+/* Of a row of weights: their sum, the largest |weight| outside of the run that is seen
+ * (0 if there is none; NaN if one is), and whether all are finite. */
+struct txd_row_scan {
+    double sum;
+    float hidden;
+    bool finite;
+};
+
 typedef struct txd_kernels {
     const char *name; /* "avx512", "avx2", "portable" */
 
@@ -125,6 +133,9 @@ typedef struct txd_kernels {
     bool (*moments)(struct txd_moments *out, const float *x, size_t count);
     bool (*weights)(struct txd_weight_sums *out, const float *x, size_t count,
                     double first);
+    /* Of which [begin, end) are seen, begin <= end <= count. */
+    void (*scan)(struct txd_row_scan *out, const float *x, size_t count, size_t begin,
+                 size_t end);
     /* -sum of x log x over x > 0, x finite: each term within 2^-35 of itself. */
     double (*entropy)(const float *x, size_t count);
     /* sum += x; top = the larger of top and x, NaN if either is. */

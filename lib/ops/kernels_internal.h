@@ -33,7 +33,7 @@
         .rotate = rotate_row, .turn = turn_row, .largest = largest_row,                \
         .exp_sums = exp_sums_row, .scale_twice = scale_twice_row, .dot = dot_row,      \
         .weigh = weigh_row, .moments = moments_row, .weights = weights_row,            \
-        .entropy = entropy_row, .columns = columns_row,                                \
+        .entropy = entropy_row, .columns = columns_row, .scan = scan_row,              \
     }
 
 #endif

@@ -214,6 +214,23 @@ START_TEST(every_float16_widens_to_its_value_and_back)
 }
 END_TEST
 
+START_TEST(many_float16_widen_to_the_bits_of_one_at_a_time)
+{
+    static uint16_t all[1 << 16];
+    static float out[1 << 16];
+
+    for (size_t i = 0; i < 1 << 16; i++)
+        all[i] = (uint16_t)i;
+    for (size_t first = 0; first < 20; first++) {
+        memset(out, 0x55, sizeof out);
+        txd_f16_load(out, all + first, (1 << 16) - 2 * first);
+        for (size_t i = 0; i < (1 << 16) - 2 * first; i++)
+            ck_assert_uint_eq(bits_of(out[i]), bits_of(txd_f16_to_f32(all[first + i])));
+        ck_assert(first == 0 || bits_of(out[(1 << 16) - 2 * first]) == 0x55555555);
+    }
+}
+END_TEST
+
 START_TEST(every_bfloat16_widens_to_its_value_and_back)
 {
     check_every_pattern(&bf16);
@@ -295,6 +312,7 @@ START_TEST(overflow_starts_at_half_a_step_beyond_the_largest_float16)
 END_TEST
 
 TEST_MAIN(every_float16_widens_to_its_value_and_back,
+          many_float16_widen_to_the_bits_of_one_at_a_time,
           every_bfloat16_widens_to_its_value_and_back,
           every_tie_between_float16_neighbours_goes_to_even,
           every_tie_between_bfloat16_neighbours_goes_to_even,

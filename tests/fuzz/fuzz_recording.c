@@ -11,6 +11,8 @@
 #include "formats/replay.h"
 #include "formats/recording.h"
 
+enum { MOST_ELEMENTS = 1 << 15, LARGE_READS = 6 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
 /* HDF5 1.10 loses memory when it meets a damaged file. */
@@ -42,18 +44,22 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     return 0;
 }
 
-/* The corner of an entry: extents may be anything, memory is not. */
-static void read_entry(const txd_trace *trace, size_t i)
+/* The corner of an entry, and as large a block as is read past HDF5's library: extents
+ * may be anything, memory is not. */
+static void read_entry(const txd_trace *trace, size_t i, size_t most)
 {
+    static double values[MOST_ELEMENTS];
     const size_t start[TXD_MAX_RANK] = {0};
-    size_t count[TXD_MAX_RANK];
-    double values[256];
+    size_t count[TXD_MAX_RANK], left = MOST_ELEMENTS;
     txd_trace_info info;
 
     if (txd_trace_get(trace, &info, i) != TXD_OK || info.rank > TXD_MAX_RANK)
         abort();
-    for (int axis = 0; axis < info.rank; axis++)
-        count[axis] = info.dims[axis] < 2 ? info.dims[axis] : 2;
+    for (int axis = info.rank - 1; axis >= 0; axis--) {
+        count[axis] = info.dims[axis] < most ? info.dims[axis] : most;
+        count[axis] = count[axis] < left ? count[axis] : left;
+        left /= count[axis] ? count[axis] : 1;
+    }
     (void)txd_trace_read(trace, values, i, start, count, TXD_F64);
 }
 
@@ -79,8 +85,11 @@ static void open_all(const char *path)
     (void)txd_recording_is(path);
     if (txd_recording_open(&trace, path, NULL) != TXD_OK)
         return;
-    for (size_t i = 0; i < txd_trace_count(trace); i++)
-        read_entry(trace, i);
+    for (size_t i = 0; i < txd_trace_count(trace); i++) {
+        read_entry(trace, i, 2);
+        if (i < LARGE_READS)
+            read_entry(trace, i, 128);
+    }
     (void)txd_trace_strings(trace, &strings, &count, "steps/kind");
     (void)txd_trace_meta(trace, "config");
     replay(trace);

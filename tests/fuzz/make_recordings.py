@@ -57,6 +57,21 @@ def chunked(file):
                         data=numpy.ones((1, 1, 2, 3, 3)))
 
 
+def tiled(file):
+    """Large enough to be read past HDF5's library: packed, plain, absent chunks."""
+    item = file.create_dataset("value/layers/0/attn/weights/full",
+                               shape=(1, 1, 2, 128, 128), dtype="f4", fillvalue=0,
+                               chunks=(1, 1, 1, 64, 64), compression="gzip",
+                               shuffle=True)
+    item[..., :64] = 1 / 64
+    item.id.write_direct_chunk((0, 0, 1, 64, 64),
+                               numpy.zeros((64, 64), "f4").tobytes(), 3)
+    item = file.create_dataset("value/logits/full", shape=(1, 1, 128, 20), dtype="f4",
+                               chunks=(1, 1, 128, 20))
+    item[...] = 0.5
+    file.attrs["config"] = CONFIG.replace("max_seq_len = 8", "max_seq_len = 128")
+
+
 def parts(file):
     file["value/logits/full"] = numpy.ones((2, 1, 3, 20), dtype="f4")
     file["value/logits/full.1"] = numpy.ones((1, 1, 3, 20), dtype="f4")
@@ -98,6 +113,7 @@ whole = recording(everything)
 put("everything", whole)
 put("latest", recording(everything, libver="latest"))
 put("chunked", recording(chunked))
+put("tiled", recording(tiled))
 put("parts", recording(parts))
 put("odd", recording(odd))
 put("cross", recording(cross))

@@ -112,6 +112,23 @@ static void run_products(const txd_kernels *k, const struct kernel_row *row)
     row->numbers[1] = p.size;
 }
 
+/* Every way to cut a row in hidden and seen cells that a block can tell apart. */
+static void run_scan(const txd_kernels *k, const struct kernel_row *row)
+{
+    double *numbers = row->numbers;
+
+    for (size_t i = 0; i < 8; i++) {
+        size_t begin = i % 2 * (row->count / 3);
+        size_t end = i / 2 < 3 ? row->count - i / 2 * (row->count - begin) / 2 : begin;
+        struct txd_row_scan scan;
+
+        k->scan(&scan, row->x, row->count, begin, end);
+        numbers[3 * i] = scan.sum;
+        numbers[3 * i + 1] = (double)scan.hidden;
+        numbers[3 * i + 2] = scan.finite;
+    }
+}
+
 static const struct kernel_case cases[] = {
     {"exp", run_exp, true},
     {"scans", run_scans, false},
@@ -126,6 +143,7 @@ static const struct kernel_case cases[] = {
     {"entropy", run_entropy, false},
     {"columns", run_columns, false},
     {"products", run_products, false},
+    {"scan", run_scan, false},
 };
 
 START_TEST(every_set_gives_the_bits_of_the_portable_one)
