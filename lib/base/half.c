@@ -140,6 +140,22 @@ uint16_t txd_f64_to_bf16(double value)
     return txd_f32_to_bf16(to_odd(value));
 }
 
+/* Most are normal in both: no branch but that. */
+void txd_f16_store(uint16_t *out, const float *values, size_t count)
+{
+    const uint32_t bias = (uint32_t)112 << 23, normal = (uint32_t)113 << 23;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = bits_of(values[i]), size = bits & 0x7fffffffu;
+
+        if (size - normal < ((uint32_t)30 << 23))
+            out[i] = (uint16_t)((bits >> 16 & 0x8000u) |
+                                (size - bias + 0xfffu + (size >> 13 & 1)) >> 13);
+        else
+            out[i] = txd_f32_to_f16(values[i]);
+    }
+}
+
 void txd_f16_round(float *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)

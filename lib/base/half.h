@@ -19,6 +19,7 @@ float txd_f16_to_f32(uint16_t bits);
 uint16_t txd_f32_to_f16(float value);
 /* `count` of them. */
 void txd_f16_load(float *out, const uint16_t *bits, size_t count);
+void txd_f16_store(uint16_t *out, const float *values, size_t count);
 float txd_bf16_to_f32(uint16_t bits);
 uint16_t txd_f32_to_bf16(float value);
 

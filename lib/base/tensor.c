@@ -177,6 +177,10 @@ static void convert_piece(piece *to, txd_dtype to_dtype, const piece *from,
             store_integer(to, to_dtype, i, load_integer(from, from_dtype, i));
         return;
     }
+    if (from_dtype == TXD_F32 && to_dtype == TXD_F16) {
+        txd_f16_store(to->b16, from->f32, count);
+        return;
+    }
     load_reals(wide, from, from_dtype, count);
     store_reals(to, to_dtype, wide, count);
 }

@@ -231,6 +231,25 @@ START_TEST(many_float16_widen_to_the_bits_of_one_at_a_time)
 }
 END_TEST
 
+START_TEST(many_floats_become_the_float16_of_one_at_a_time)
+{
+    static const uint32_t lower[] = {0,      1,      0xfff,  0x1000,
+                                     0x1001, 0x2fff, 0x3000, 0xffff};
+    static float values[1 << 16];
+    static uint16_t out[(1 << 16) + 1];
+
+    for (size_t round = 0; round < sizeof lower / sizeof *lower; round++) {
+        for (uint32_t i = 0; i < 1 << 16; i++)
+            values[i] = float_of(i << 16 | lower[round]);
+        out[1 << 16] = 0x5555;
+        txd_f16_store(out, values, 1 << 16);
+        for (size_t i = 0; i < 1 << 16; i++)
+            ck_assert_uint_eq(out[i], txd_f32_to_f16(values[i]));
+        ck_assert_uint_eq(out[1 << 16], 0x5555);
+    }
+}
+END_TEST
+
 START_TEST(every_bfloat16_widens_to_its_value_and_back)
 {
     check_every_pattern(&bf16);
@@ -313,6 +332,7 @@ END_TEST
 
 TEST_MAIN(every_float16_widens_to_its_value_and_back,
           many_float16_widen_to_the_bits_of_one_at_a_time,
+          many_floats_become_the_float16_of_one_at_a_time,
           every_bfloat16_widens_to_its_value_and_back,
           every_tie_between_float16_neighbours_goes_to_even,
           every_tie_between_bfloat16_neighbours_goes_to_even,
