@@ -81,9 +81,11 @@ class Bench:
         self.worker = self.build / "bench" / "worker"
         self.floor = self.build / "bench" / "floor"
         self.threads = str(os.cpu_count())
-        # Both with all cores; the peer with memory that it gives back to nobody.
-        self.mine = {"OMP_NUM_THREADS": self.threads}
-        self.peers = {"OMP_NUM_THREADS": self.threads,
+        # Both with all cores and threads that sleep while they wait: threads that spin
+        # take several times as long as soon as anything else runs, on both sides. The
+        # peer with memory that it gives back to nobody.
+        self.mine = {"OMP_NUM_THREADS": self.threads, "OMP_WAIT_POLICY": "passive"}
+        self.peers = {**self.mine,
                       "MALLOC_MMAP_THRESHOLD_": "1099511627776",
                       "MALLOC_TRIM_THRESHOLD_": "1099511627776",
                       "MALLOC_TOP_PAD_": "67108864"}
@@ -246,11 +248,11 @@ def start(bench, what, target):
     models = pathlib.Path(os.environ.get("TXD_MODELS", models))
     path = bench.folder / "stories.cfg"
     path.write_text(f"""version = 1;
-model : {{ from = "{models.resolve()}/stories260K-hf"; }};
+model : {{ from = "{models.resolve()}/stories260K"; }};
 input : {{ random : {{ batch = 1; length = 128; }}; }};
 {"record = ();" if what == "empty" else ""}
 """, encoding="utf-8")
-    words = [bench.program, "run", path, "-f", "-o", bench.folder / "s.h5"]
+    words = [bench.program, "run", path, "-o", bench.folder / "s.h5"]
     load = [bench.program, "--version"]
     whole_process(words, bench.mine)
     pairs = [(whole_process(words, bench.mine), whole_process(load, bench.mine))
