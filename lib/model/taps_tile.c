@@ -110,6 +110,32 @@ static void tile_stats(const txd_run *run, struct txd_tile *tile, int which,
     (void)run->model->backend->ops.stats(NULL, &args);
 }
 
+/* Masked scores are the scores wherever the mask shows them, unless the operation was
+ * replaced or somebody edited them. */
+static bool are_the_scores(const txd_run *run, const struct txd_tile *tile, int layer)
+{
+    const struct txd_ops *here = &run->layer_ops[layer].ops;
+    const txd_spans *visible = &tile->spans.visible, *seen = &tile->spans.seen;
+    size_t bytes = tile->rows * sizeof *seen->begin;
+    const struct txd_wish *scores = wish_of(run, tile, TXD_SITE_VALUE, 0, layer);
+
+    return tile->is_regular && (scores->all & TXD_ASK_STATS) &&
+           run->planes[2 * (size_t)layer + tile->kind] == NULL &&
+           here->mask == run->model->backend->ops.mask &&
+           memcmp(visible->begin, seen->begin, bytes) == 0 &&
+           memcmp(visible->end, seen->end, bytes) == 0;
+}
+
+static void count_tile(const txd_run *run, struct txd_tile *tile, int layer,
+                       txd_site_kind kind, int which)
+{
+    if (kind == TXD_SITE_VALUE && which == 1 && are_the_scores(run, tile, layer))
+        tile->parts[1] = tile->parts[0];
+    else
+        tile_stats(run, tile, which,
+                   data_of(tile, kind, txd_tile_point(tile, kind, which)));
+}
+
 void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
                           txd_site_kind kind, int which)
 {
@@ -124,7 +150,7 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
         return;
     block = tile_block(&source, kind, which, layer);
     if (wish->all & TXD_ASK_STATS)
-        tile_stats(run, tile, which, data_of(tile, kind, block.site->point));
+        count_tile(run, tile, layer, kind, which);
     for (size_t t = 0; t < run->tap_count; t++) {
         const txd_tap *tap = run->taps[t];
         void *slot = tile_slot(run, tile, which, t);
