@@ -58,14 +58,14 @@ const txd_head_pair *txd_head_pairs_at(const txd_head_pairs *p, int part, size_t
 /* ---- the sketch ---- */
 
 /* Of a run of keys. */
-static void choose_of_run(txd_sketch_row *row, int32_t begin, int32_t end)
+static void choose_of_run(txd_sketch_row *row, const txd_span *run)
 {
-    row->seen = end > begin ? (size_t)(end - begin) : 0;
+    row->seen = run->end - run->begin;
     row->count = row->seen < TXD_SKETCH_KEYS ? row->seen : TXD_SKETCH_KEYS;
     if (row->seen < 2)
         row->count = 0;
     for (size_t i = 0; i < row->count; i++)
-        row->keys[i] = (size_t)begin + i * (row->seen - 1) / (row->count - 1);
+        row->keys[i] = run->begin + i * (row->seen - 1) / (row->count - 1);
 }
 
 static void choose_keys(txd_sketch_row *row, const txd_mask_view *mask, size_t length)
@@ -100,7 +100,7 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
     wanted = valid < TXD_SKETCH_ROWS ? valid : TXD_SKETCH_ROWS;
     for (size_t t = 0; t < all && i < wanted; t++) {
         txd_sketch_row *row = &p->rows[p->row_count];
-        txd_law_spans run;
+        txd_span run;
         txd_mask_view mask;
 
         if (!inputs->valid[t] || nth++ != (i + 1) * valid / wanted - 1)
@@ -109,8 +109,8 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
         row->batch = t / inputs->length;
         row->query = t % inputs->length;
         mask = txd_mask_of_attention(kind, layer, inputs, row->batch);
-        if (txd_law_spans_of(&run, block, row->batch, row->query, 1))
-            choose_of_run(row, run.begin[0], run.end[0]);
+        if (txd_law_run_of(&run, block, row->batch, row->query))
+            choose_of_run(row, &run);
         else
             choose_keys(row, &mask, block->dims[3]);
         p->row_count += row->count > 0;

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { TXD_SKETCH_ROWS = 16, TXD_SKETCH_KEYS = 64, TXD_SKETCH_HEADS = 128 };
+enum { TXD_SKETCH_ROWS = 16, TXD_SKETCH_KEYS = 32, TXD_SKETCH_HEADS = 128 };
 
 /* Two heads that agree in fewer cells than this may do so by chance. */
 #define TXD_PAIR_CELLS 12

@@ -81,6 +81,22 @@ bool txd_law_spans_of(txd_law_spans *out, const txd_block *block, size_t batch,
     return txd_mask_spans(out->begin, out->end, &out->sides, &mask, shape);
 }
 
+bool txd_law_run_of(txd_span *out, const txd_block *block, size_t batch, size_t query)
+{
+    size_t row = query - block->start[2]; /* wraps if it is before */
+    txd_law_spans spans;
+
+    if (block->seen && batch == block->start[0] && row < block->value.dims[2]) {
+        spans.begin[0] = block->seen->begin[row];
+        spans.end[0] = block->seen->end[row];
+    } else if (!txd_law_spans_of(&spans, block, batch, query, 1)) {
+        return false;
+    }
+    out->begin = (size_t)spans.begin[0];
+    out->end = spans.end[0] > spans.begin[0] ? (size_t)spans.end[0] : out->begin;
+    return true;
+}
+
 txd_param_id txd_law_param(const char *name, int layer)
 {
     char text[96];

@@ -94,6 +94,9 @@ typedef struct txd_law_spans {
 bool txd_law_spans_of(txd_law_spans *out, const txd_block *block, size_t batch,
                       size_t first, size_t count);
 
+/* Keys [begin, end) that one query sees, whether or not it is in the block. */
+bool txd_law_run_of(txd_span *out, const txd_block *block, size_t batch, size_t query);
+
 /* Which parameter of the decoder has this name in a layer (-1: in none);
  * TXD_PARAM_COUNT if there is none such. */
 txd_param_id txd_law_param(const char *name, int layer);

@@ -147,24 +147,30 @@ static bool are_filled(const float *x, size_t count, double fill)
            ((double)x[0] == fill && memcmp(x, x + 1, (count - 1) * sizeof *x) == 0);
 }
 
+/* The column of a key in a block of `keys` from `first` on, or the nearest end. */
+static size_t in_block(size_t key, size_t first, size_t keys)
+{
+    if (key < first)
+        return 0;
+    return key - first < keys ? key - first : keys;
+}
+
 /* True if nothing of a row can be wrong: its visible scores are kept, to the bit and
  * finite, and its hidden ones are -Inf, as claimed, which gives them no weight. */
 static bool is_as_claimed(txd_mask_tally *t, const job *j, size_t row,
                           const txd_law_place *at)
 {
     const txd_block *block = j->block;
-    size_t keys = block->value.dims[3], begin = block->start[3];
-    struct txd_spans spans;
-    txd_law_spans run;
+    size_t keys = block->value.dims[3], first = block->start[3];
     const float *masked, *scores;
     txd_span seen;
 
     if (block->value.dtype != TXD_F32 || j->scores.dtype != TXD_F32 ||
         j->fill != -INFINITY ||
-        !txd_law_spans_of(&run, block, (size_t)at->batch, (size_t)at->query, 1))
+        !txd_law_run_of(&seen, block, (size_t)at->batch, (size_t)at->query))
         return false;
-    spans = (struct txd_spans){run.begin, run.end, (int32_t)begin};
-    seen = txd_span_of(&spans, 0, 0, keys);
+    seen.begin = in_block(seen.begin, first, keys);
+    seen.end = in_block(seen.end, first, keys);
     masked = (const float *)block->value.data + row * keys;
     scores = (const float *)j->scores.data + row * keys;
     if (!are_filled(masked, seen.begin, j->fill) ||

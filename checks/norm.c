@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Of one norm, per step; tokens at least. */
-#define ELEMENTS_JUDGED 8192
+#define ELEMENTS_JUDGED 4096
 #define TOKENS_LEAST 16
 
 /* The parameters of the norm whose output a point is. */

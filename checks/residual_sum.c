@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 /* Of one sum, per step; tokens at least. */
-#define ELEMENTS_JUDGED 16384
+#define ELEMENTS_JUDGED 8192
 #define TOKENS_LEAST 8
 #define PIECE 64 /* elements that are read at once */
 

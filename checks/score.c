@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* Cells of a layer that are judged per step; of a query; queries of a head at least. */
-#define CELLS_JUDGED 16384
+#define CELLS_JUDGED 8192
 #define KEYS_JUDGED 256
 #define QUERIES_LEAST 2
 #define LANES 4

@@ -23,6 +23,8 @@
 /* Cells of a layer that are judged per step; queries of a head at least. */
 #define CELLS_JUDGED 16384
 #define QUERIES_LEAST 2
+/* Exponentials of a row that are not taken twice. */
+#define POWERS_KEPT 1024
 
 /* Rows of one attention of one layer; all zero = nothing seen. */
 typedef struct tally {
@@ -71,7 +73,13 @@ typedef struct row {
     const txd_tensor *weights, *masked;
     size_t first, keys; /* flat index of its first cell in both */
     double max, sum, spread;
+    double power[POWERS_KEPT]; /* exp of the first cells, less the largest */
 } row;
+
+static double power_of(double below)
+{
+    return isinf(below) ? 0 : exp(-below);
+}
 
 /* False if the row has no finite largest score: others judge that. */
 static bool measure(row *r, double lost)
@@ -92,11 +100,13 @@ static bool measure(row *r, double lost)
     for (size_t j = 0; j < r->keys; j++) {
         double below = r->max - txd_tensor_get(r->masked, r->first + j);
 
-        if (isinf(below)) /* exp is exactly 0 */
-            continue;
-        r->sum += exp(-below);
-        if (below < deepest)
-            r->spread = fmax(r->spread, below);
+        double power = power_of(below);
+
+        if (j < POWERS_KEPT)
+            r->power[j] = power;
+        r->sum += power;
+        if (below < deepest && below > r->spread)
+            r->spread = below;
     }
     return true;
 }
@@ -118,6 +128,7 @@ static double relative_bound(const state *s, int layer, const row *r)
 /* Of a broken row. */
 static void note_formats(tally *t, const row *r)
 {
+    t->broken_rows++;
     for (size_t j = 0; j < r->keys; j++) {
         double weight = txd_tensor_get(r->weights, r->first + j);
 
@@ -140,8 +151,10 @@ static void judge_row(tally *t, const state *s, const txd_block *block, const ro
 
     for (size_t j = 0; j < r->keys; j++) {
         double weight = txd_tensor_get(r->weights, r->first + j);
-        double below = r->max - txd_tensor_get(r->masked, r->first + j);
-        double expected = isinf(below) ? 0 : exp(-below) / r->sum;
+        double power = j < POWERS_KEPT
+                           ? r->power[j]
+                           : power_of(r->max - txd_tensor_get(r->masked, r->first + j));
+        double expected = power / r->sum;
         double error = relative * expected, measured = fabs(weight - expected), allowed;
 
         error += (n + 2) * lost;
@@ -163,10 +176,8 @@ static void judge_row(tally *t, const state *s, const txd_block *block, const ro
         t->at.key = (int64_t)(block->start[3] + j);
     }
     t->rows++;
-    if (t->broken > before) {
-        t->broken_rows++;
+    if (t->broken > before)
         note_formats(t, r);
-    }
 }
 
 static void judge_block(tally *t, const state *s, const txd_block *block)
@@ -175,12 +186,15 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
     const size_t *dims = block->value.dims, *start = block->start;
     size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
     txd_tensor masked;
-    row r = {.weights = &block->value, .masked = &masked, .keys = dims[3]};
+    row r;
 
     t->status =
         txd_block_earlier(&masked, block, txd_point_in(kind, TXD_POINT_ATTN_MASKED));
     if (t->status != TXD_OK)
         return;
+    r.weights = &block->value;
+    r.masked = &masked;
+    r.keys = dims[3];
     for (size_t i = 0; i < dims[0] * dims[1]; i++) {
         size_t b = i / dims[1], h = i % dims[1], q;
         txd_picks picks = txd_picks_of_head(block, b, h, wanted);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* Elements of a value that are compared per step; tokens at least. */
-#define ELEMENTS_COMPARED 16384
+#define ELEMENTS_COMPARED 8192
 #define TOKENS_LEAST 32
 
 const txd_role txd_trio_pairs[TXD_TRIO_PAIRS][2] = {
