@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention, as many bands at a time as there are threads for: each is read and
- * measured by one of them, then all are merged in order. Memory is that of these
- * bands, however long the recording is.
+ * Attention in bands of rows: threads take one after the other, read and measure it,
+ * and whoever completes the next in order merges it, and what waited behind it, so that
+ * merging costs no time of its own. Memory is that of a few bands, however long the
+ * recording is.
  */
 #include "formats/replay_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -141,31 +143,134 @@ void txd_feed_free_bands(txd_feed *feed)
             txd_memory_give(feed->band_memory[kind][which]);
 }
 
-static txd_status measure_band(void *self, size_t i, int worker)
-{
-    txd_replay_band *band = &((txd_feed *)self)->bands[i];
+/* ---- taking turns ---- */
 
-    (void)worker;
-    for (size_t t = 0; t < band->tile_count; t++)
-        TXD_TRY(txd_tile_measure(&band->tiles[t]));
+/* Bands by number: those below `merged` are done, those below `taken` begun. Number i
+ * has place i % capacity, once that of i - capacity was merged. */
+typedef struct turns {
+    txd_feed *feed;
+    txd_replay_attention *job;
+    const geometry *g;
+    pthread_mutex_t lock;
+    pthread_cond_t moved; /* `merged` or `failed` */
+    size_t taken, merged;
+    size_t failed; /* the first that did; g->total: none */
+    bool is_merging;
+    txd_status status;
+    char message[TXD_MESSAGE_BYTES];
+} turns;
+
+/* With the lock held. Those before it go on: one of them may fail, too. */
+static void fail_band(turns *t, size_t i, txd_status status)
+{
+    if (i >= t->failed)
+        return;
+    t->failed = i;
+    t->status = status;
+    snprintf(t->message, sizeof t->message, "%s", txd_message());
+    pthread_cond_broadcast(&t->moved);
+}
+
+static txd_status measure_band(txd_replay_band *band)
+{
+    for (size_t i = 0; i < band->tile_count; i++)
+        TXD_TRY(txd_tile_measure(&band->tiles[i]));
     return TXD_OK;
 }
 
-/* The bands from `first` on, as many as there is room for. */
-static txd_status feed_wave(txd_feed *feed, txd_replay_attention *job,
-                            const geometry *g, size_t first)
+static txd_status merge_band(txd_replay_band *band)
 {
-    size_t count = least(feed->band_capacity, g->total - first);
-
-    for (size_t i = 0; i < count; i++)
-        place_band(&feed->bands[i], job, g, first + i);
-    TXD_TRY(txd_parallel(&feed->ctx, count,
-                         CELL_OPERATIONS * (double)g->band * (double)job->keys,
-                         measure_band, feed));
-    for (size_t i = 0; i < count; i++)
-        for (size_t t = 0; t < feed->bands[i].tile_count; t++)
-            TXD_TRY(txd_tile_merge(&feed->bands[i].tiles[t]));
+    for (size_t i = 0; i < band->tile_count; i++)
+        TXD_TRY(txd_tile_merge(&band->tiles[i]));
     return TXD_OK;
+}
+
+static txd_replay_band *place_of(const turns *t, size_t i)
+{
+    return &t->feed->bands[i % t->feed->band_capacity];
+}
+
+/* Merges what is complete, with the lock held but while it merges. */
+static void merge_complete(turns *t)
+{
+    if (t->is_merging)
+        return;
+    t->is_merging = true;
+    while (t->merged < t->failed && t->merged < t->taken &&
+           place_of(t, t->merged)->is_complete) {
+        size_t i = t->merged;
+        txd_status status;
+
+        pthread_mutex_unlock(&t->lock);
+        status = merge_band(place_of(t, i));
+        pthread_mutex_lock(&t->lock);
+        place_of(t, i)->is_complete = false;
+        if (status != TXD_OK)
+            fail_band(t, i, status);
+        else
+            t->merged++;
+        pthread_cond_broadcast(&t->moved);
+    }
+    t->is_merging = false;
+}
+
+static txd_status take_turn(void *self, size_t nth, int worker)
+{
+    turns *t = self;
+    txd_replay_band *band;
+    txd_status status;
+    size_t i;
+
+    (void)nth; /* must not be in order */
+    (void)worker;
+    pthread_mutex_lock(&t->lock);
+    i = t->taken++;
+    while (i < t->failed && i >= t->merged + t->feed->band_capacity)
+        pthread_cond_wait(&t->moved, &t->lock);
+    if (i < t->failed) {
+        band = place_of(t, i);
+        place_band(band, t->job, t->g, i);
+        pthread_mutex_unlock(&t->lock);
+        status = measure_band(band);
+        pthread_mutex_lock(&t->lock);
+        if (status != TXD_OK)
+            fail_band(t, i, status);
+        else
+            band->is_complete = true;
+        merge_complete(t);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return TXD_OK;
+}
+
+/* Some thread merges: that must not matter to those who are shown the bands. */
+static int threads_of(const txd_feed *feed)
+{
+    for (size_t t = 0; t < feed->count; t++)
+        if (!feed->taps[t]->independent)
+            return 1;
+    return feed->ctx.threads;
+}
+
+static txd_status take_turns(txd_feed *feed, txd_replay_attention *job,
+                             const geometry *g)
+{
+    turns t = {.feed = feed,
+               .job = job,
+               .g = g,
+               .lock = PTHREAD_MUTEX_INITIALIZER,
+               .moved = PTHREAD_COND_INITIALIZER,
+               .failed = g->total};
+    txd_ctx ctx = {.threads = threads_of(feed)};
+
+    for (size_t i = 0; i < feed->band_capacity; i++)
+        feed->bands[i].is_complete = false;
+    (void)txd_parallel(&ctx, g->total,
+                       CELL_OPERATIONS * (double)g->band * (double)job->keys, take_turn,
+                       &t);
+    pthread_mutex_destroy(&t.lock);
+    pthread_cond_destroy(&t.moved);
+    return t.failed == g->total ? TXD_OK : txd_fail(t.status, "%s", t.message);
 }
 
 txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
@@ -185,7 +290,5 @@ txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
     TXD_TRY(make_bands(feed));
     g = divide(feed, &job);
     feed->band_rows = g.band;
-    for (size_t first = 0; first < g.total; first += feed->band_capacity)
-        TXD_TRY(feed_wave(feed, &job, &g, first));
-    return TXD_OK;
+    return take_turns(feed, &job, &g);
 }

@@ -152,6 +152,7 @@ typedef struct txd_feed {
     void *band_memory[2][3]; /* values of all bands: values, gradients */
     size_t band_bytes[2][3]; /* of each of them */
     struct txd_replay_band *bands;
+    size_t band_count;                       /* of this wave */
     size_t band_capacity, band_rows;         /* of the most rows */
     txd_replay_buffer padded, padded_memory; /* (b, t), (b, k) */
 } txd_feed;
@@ -239,6 +240,7 @@ typedef struct txd_replay_band {
     txd_replay_attention *job;
     size_t index; /* which part of feed->band_memory it has */
     size_t batch, head, first, rows;
+    bool is_complete;  /* measured, not yet merged */
     bool loaded[2][3]; /* values, gradients */
     txd_replay_tile tiles[TXD_REPLAY_BAND_TILES];
     size_t tile_count;

@@ -145,7 +145,8 @@ typedef struct txd_tap {
     /* slot is NULL if there was no reduce. A failure stops the run. */
     txd_status (*merge)(void *self, const txd_block *block, const void *slot);
     /* merge touches nothing that other taps touch: blocks that are offered whole may go
-     * to several such taps at the same time, to each on some thread, in order. */
+     * to several such taps at the same time, to each on some thread, in order; and the
+     * tiles of a recording to all of them one by one, on some thread, in order. */
     bool independent;
     /* After the last block of a step. NULL = nothing. */
     txd_status (*step_end)(void *self, const txd_pass *pass);

@@ -157,6 +157,7 @@ void pass_log_init(pass_log *log, unsigned asks, const char *points)
                          .self = log,
                          .ask = ask,
                          .needs = needs,
+                         .independent = true,
                          .slot_bytes = 16,
                          .reduce = reduce,
                          .gradients = true,
