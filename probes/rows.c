@@ -13,9 +13,16 @@
 typedef struct rows {
     txd_probe_frame frame;
     size_t datasets[2][TXD_ROW_COUNT]; /* of the attention, of the cross-attention */
-    txd_room values; /* double (column, b, h, q) of the layer at hand */
-    txd_room keys;   /* one column of keys, int32 as the file holds them */
+    /* (column, b, h, q) of the layer at hand, each column in its dtype. */
+    txd_room values;
 } rows;
+
+/* What the file holds. */
+static txd_dtype dtype_of(const rows *state, size_t column)
+{
+    return txd_row_get((txd_row)column)->is_key ? TXD_I32
+                                                : txd_probe_real(state->frame.context);
+}
 
 static unsigned ask(txd_site_kind kind, txd_point point)
 {
@@ -36,7 +43,7 @@ static txd_status make(rows *state, txd_attention_kind kind, txd_row column)
         .axes = "slbhq",
         .point = txd_point_get(txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS))->name,
         .unit = info->unit,
-        .dtype = info->is_key ? TXD_I32 : txd_probe_real(context),
+        .dtype = dtype_of(state, column),
         .per_step = true,
         .rank = 4,
         .dims = {config->n_layers, context->batch, config->n_heads, context->length},
@@ -66,25 +73,49 @@ static size_t cells(const txd_block *block)
     return block->dims[0] * block->dims[1] * block->dims[2];
 }
 
-/* Heads that are not selected keep NaN: the fill. */
+/* One column; all have the room of doubles. */
+typedef struct column {
+    txd_dtype dtype;
+    void *values;
+} column;
+
+static column column_of(const rows *state, const txd_block *block, size_t i)
+{
+    double *values = state->values.data;
+
+    return (column){dtype_of(state, i), values + i * cells(block)};
+}
+
+static void put(const column *to, size_t at, double value)
+{
+    if (to->dtype == TXD_I32)
+        ((int32_t *)to->values)[at] = value >= 0 ? (int32_t)value : -1;
+    else if (to->dtype == TXD_F64)
+        ((double *)to->values)[at] = value;
+    else
+        ((float *)to->values)[at] = (float)value;
+}
+
+/* Heads that are not selected keep what the file is filled with. */
 static txd_status begin(void *self, const txd_block *block)
 {
     rows *state = self;
     size_t count = cells(block) * TXD_ROW_COUNT;
 
     TXD_TRY(txd_probe_reserve(&state->values, &state->frame, count, sizeof(double)));
-    TXD_TRY(
-        txd_probe_reserve(&state->keys, &state->frame, cells(block), sizeof(int32_t)));
-    for (size_t i = 0; i < count; i++)
-        ((double *)state->values.data)[i] = NAN;
+    for (size_t i = 0; i < TXD_ROW_COUNT; i++) {
+        column to = column_of(state, block, i);
+
+        for (size_t at = 0; at < cells(block); at++)
+            put(&to, at, NAN);
+    }
     return TXD_OK;
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     rows *state = self;
-    double *values = state->values.data;
-    size_t queries = block->value.dims[2], all = cells(block);
+    size_t queries = block->value.dims[2];
 
     (void)slot;
     if (!block->rows && txd_block_rows(block) > 0)
@@ -92,33 +123,30 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
                         block->site->name);
     for (size_t i = 0; block->rows && i < txd_block_heads(block); i++) {
         const double *from = block->rows + i * queries * TXD_ROW_COUNT;
-        size_t to = txd_block_head(block, i) * block->dims[2] + block->start[2];
+        size_t place = txd_block_head(block, i) * block->dims[2] + block->start[2];
 
         if (!txd_probe_wants_head(&state->frame, block, i))
             continue;
-        for (size_t c = 0; c < TXD_ROW_COUNT; c++)
+        for (size_t c = 0; c < TXD_ROW_COUNT; c++) {
+            column to = column_of(state, block, c);
+
             for (size_t q = 0; q < queries; q++)
-                values[c * all + to + q] = from[q * TXD_ROW_COUNT + c];
+                put(&to, place + q, from[q * TXD_ROW_COUNT + c]);
+        }
     }
     return TXD_OK;
 }
 
-static txd_status write_column(const rows *state, const txd_block *block, size_t column)
+static txd_status write_column(const rows *state, const txd_block *block, size_t i)
 {
-    size_t all = cells(block);
-    const double *values = (const double *)state->values.data + column * all;
-    int32_t *keys = state->keys.data;
+    column from = column_of(state, block, i);
     const size_t start[4] = {(size_t)block->site->layer, 0, 0, 0};
     const size_t count[4] = {1, block->dims[0], block->dims[1], block->dims[2]};
-    bool is_key = txd_row_get((txd_row)column)->is_key;
     txd_attention_kind kind = txd_point_attention(block->site->point);
 
-    for (size_t i = 0; is_key && i < all; i++)
-        keys[i] = values[i] >= 0 ? (int32_t)values[i] : -1;
     return txd_recording_write(state->frame.context->recording,
-                               state->datasets[kind][column], (size_t)block->pass->step,
-                               start, count, is_key ? (const void *)keys : values,
-                               is_key ? TXD_I32 : TXD_F64);
+                               state->datasets[kind][i], (size_t)block->pass->step,
+                               start, count, from.values, from.dtype);
 }
 
 static txd_status end(void *self, const txd_block *block)
