@@ -232,7 +232,7 @@ def scanned(bench, size, target):
     words = [bench.program, "check", path]
     for how, settings in (("uncompressed", []), ("compressed", COMPRESSED)):
         whole_process([bench.program, "run", cfg(SIZES[size], bench.folder, "scanned"),
-                       "--set", WEIGHTS, "--set", "input.steps=1", *settings, "-f",
+                       "--set", WEIGHTS, "--set", "input.steps=1", *settings,
                        "-o", path], bench.mine)
         read = ["cat", path]
         whole_process(words, bench.mine)
