@@ -12,6 +12,8 @@
 
 /* The library walks the whole index for each chunk that it is asked about. */
 #define MAX_CHUNKS 3000
+/* Every thread unpacks one: larger ones would take too much memory together. */
+#define MAX_PACKED_CHUNK ((size_t)64 << 20)
 
 /* The file that HDF5 has open: its descriptor and its size. */
 static bool find_file(txd_h5_direct *d, const txd_h5_reader *reader)
@@ -173,7 +175,7 @@ static bool find_layout(txd_h5_direct *d, const txd_h5_open *open, hid_t list)
         d->is_chunked = true;
         if (H5Pget_chunk(list, H5S_MAX_RANK, chunk) != d->rank ||
             H5Pget_chunk_opts(list, &options) < 0 || options != 0 ||
-            !find_grid(d, open, chunk))
+            !find_grid(d, open, chunk) || d->chunk_bytes > MAX_PACKED_CHUNK)
             return false;
         space = H5Dget_space(open->id);
         found = space >= 0 && list_chunks(d, open->id, space);

@@ -18,7 +18,7 @@ static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED
 /* About as many rows as a chunk of our recordings has, so that none is unpacked twice;
  * but a tile alone where one is already large. */
 #define BAND_ROWS 256
-#define LARGE_BAND ((size_t)8 << 20)
+#define LARGE_BAND ((size_t)16 << 20)
 /* About what is done to a cell. */
 #define CELL_OPERATIONS 20.0
 

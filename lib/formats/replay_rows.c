@@ -8,6 +8,7 @@
 
 #include "formats/replay_internal.h"
 #include "ops/cpu.h"
+#include "ops/kernels.h"
 #include "ops/ref.h"
 
 /* Rows of a layer that are read at once: few reads, and some megabytes. */
@@ -115,10 +116,30 @@ static bool takes_part(const row_job *job, size_t row, size_t key, double x)
            txd_replay_hides(&job->tile->marks, row, key, job->keys) == TXD_SEEN;
 }
 
+/* By kernels, as softmax has it; false where a cell is NaN. */
+static bool scan_floats(const row_job *job, size_t row)
+{
+    const txd_kernels *k = txd_kernels_here();
+    const float *x = (const float *)job->masked.data + row * job->keys;
+    float max = k->largest(x, job->keys);
+    double sum;
+
+    if (isnan(max))
+        return false;
+    job->max[row] = job->lse[row] = (double)max;
+    if (!isinf(max)) {
+        sum = (double)k->exp_sums(NULL, x, job->keys, max).sum;
+        job->lse[row] += log(ldexp(sum, -TXD_EXP_SHIFT));
+    }
+    return true;
+}
+
 static void scan_scores(const row_job *job, size_t row)
 {
     double max = -INFINITY, sum = 0;
 
+    if (job->masked.dtype == TXD_F32 && scan_floats(job, row))
+        return;
     for (size_t j = 0; j < job->keys; j++) {
         double x = txd_tensor_get(&job->masked, row * job->keys + j);
 

@@ -59,6 +59,17 @@ START_TEST(rows_and_statistics_follow_from_recorded_values)
 }
 END_TEST
 
+/* Those of float32 by the kernels of the pass, but for the entropy. */
+START_TEST(rows_of_floats_follow_from_recorded_scores_and_weights)
+{
+    recorded_pass pass = made_pass("record = ( { probe = \"full\"; points = "
+                                   "\"layers.*.attn.*\"; } );");
+
+    pass.backend = "cpu32";
+    pass_compare(&pass, EVERYTHING, "layers.*.attn.weights", 2e-6);
+}
+END_TEST
+
 /* Which hidden cells were computed all the same nothing in the file tells. */
 START_TEST(rows_over_cells_that_were_not_computed_follow_from_values)
 {
@@ -163,6 +174,7 @@ END_TEST
 
 TEST_MAIN(rows_and_statistics_replay_without_values,
           rows_and_statistics_follow_from_recorded_values,
+          rows_of_floats_follow_from_recorded_scores_and_weights,
           rows_over_cells_that_were_not_computed_follow_from_values,
           the_first_that_is_not_finite_follows_from_recorded_values,
           what_of_statistics_was_left_out_is_not_offered)
