@@ -1,83 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * Packing by portable integer arithmetic: the bytes in the file depend neither on the
- * processor nor on the number of threads. Deflate is libdeflate's where it is there,
- * which takes half the time, else zlib's.
+ * processor nor on the number of threads. Deflate: pack_deflate.c.
  */
 #include "formats/pack_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef TXD_LIBDEFLATE
-#include <libdeflate.h>
-#else
-#include <zlib.h>
-#endif
-
-/* ---- deflate ---- */
-
-#ifdef TXD_LIBDEFLATE
-static void *make_compressor(void)
-{
-    return libdeflate_alloc_compressor(TXD_PACK_LEVEL);
-}
-
-static void free_compressor(void *compressor)
-{
-    if (compressor)
-        libdeflate_free_compressor(compressor);
-}
-
-/* Bytes written, at most `room`; 0 if they do not fit. */
-static size_t deflate_bytes(void *compressor, unsigned char *out, size_t room,
-                            const unsigned char *data, size_t bytes)
-{
-    return libdeflate_zlib_compress(compressor, data, bytes, out, room);
-}
-#else
-static void *make_compressor(void)
-{
-    z_stream *stream = calloc(1, sizeof *stream);
-
-    if (stream && deflateInit(stream, TXD_PACK_LEVEL) != Z_OK) {
-        free(stream);
-        return NULL;
-    }
-    return stream;
-}
-
-static void free_compressor(void *compressor)
-{
-    if (compressor)
-        deflateEnd(compressor);
-    free(compressor);
-}
-
-/* zlib counts in 32 bits; larger chunks stay as they are. */
-static size_t deflate_bytes(void *compressor, unsigned char *out, size_t room,
-                            const unsigned char *data, size_t bytes)
-{
-    z_stream *stream = compressor;
-
-    if (bytes > UINT32_MAX || deflateReset(stream) != Z_OK)
-        return 0;
-    stream->next_in = (unsigned char *)data;
-    stream->avail_in = (unsigned)bytes;
-    stream->next_out = out;
-    stream->avail_out = (unsigned)(room < UINT32_MAX ? room : UINT32_MAX);
-    if (deflate(stream, Z_FINISH) != Z_STREAM_END)
-        return 0;
-    return (size_t)(stream->next_out - out);
-}
-#endif
-
 /* ---- memory ---- */
 
 txd_status txd_packer_reserve(txd_packer *packer, size_t bytes, bool deflate)
 {
     if (deflate && !packer->compressor) {
-        packer->compressor = make_compressor();
+        packer->compressor = txd_deflate_create();
         if (!packer->compressor)
             return txd_fail(TXD_ERR_MEMORY, "out of memory: a compressor");
     }
@@ -94,7 +30,7 @@ txd_status txd_packer_reserve(txd_packer *packer, size_t bytes, bool deflate)
 void txd_packer_finish(txd_packer *packer)
 {
     free(packer->spare);
-    free_compressor(packer->compressor);
+    txd_deflate_destroy(packer->compressor);
     *packer = (txd_packer){0};
 }
 
@@ -217,8 +153,8 @@ static txd_packed deflate_pair(pair *p, const txd_packer *packer, size_t count,
         shuffle(p->other, p->now, count, width);
     swap(p);
     /* One byte less than plain, or it does not pay. */
-    bytes = deflate_bytes(packer->compressor, p->other, packed.bytes - 1, p->now,
-                          packed.bytes);
+    bytes = txd_deflate_planes(packer->compressor, p->other, packed.bytes - 1, p->now,
+                               count, width);
     if (bytes > 0)
         packed = (txd_packed){.bytes = bytes};
     else

@@ -50,4 +50,15 @@ bool txd_pack_is_zero(const void *data, size_t bytes);
  * NaN, infinity stays infinite, and what is finite stays finite. */
 void txd_pack_round12(float *values, size_t count);
 
+/* ---- pack_deflate.c ---- */
+
+void *txd_deflate_create(void); /* NULL: no memory */
+void txd_deflate_destroy(void *compressor);
+
+/* A zlib stream of `planes` planes of `count` bytes, which lie behind each other: what
+ * the shuffle makes of numbers. The bytes written, at most `room`; 0 if it would take
+ * more, or nearly all of it. */
+size_t txd_deflate_planes(void *compressor, unsigned char *out, size_t room,
+                          const unsigned char *data, size_t count, size_t planes);
+
 #endif

@@ -164,6 +164,21 @@ with store("noise.h5", noise, "exact", "deflate", "nan") as file:
     ok("noise is stored plain", same_bits(file[WEIGHTS][0, 0], noise) and
        file[WEIGHTS].id.get_storage_size() <= noise.nbytes)
 
+# What looks like noise byte by byte, but repeats.
+row = random.integers(0, 2 ** 32, (1, 1, 512), "u4").view("f4")
+for name, repeated in (("rows that are all the same", row.repeat(512, axis=1)),
+                       ("rows of one number", row.transpose(0, 2, 1).repeat(512, 2))):
+    with store("repeated.h5", repeated, "exact", "deflate", "nan") as file:
+        ok(f"{name} get small", same_bits(file[WEIGHTS][0, 0], repeated) and
+           file[WEIGHTS].id.get_storage_size() < 0.05 * repeated.nbytes,
+           file[WEIGHTS].id.get_storage_size())
+mixed = random.standard_normal((1, 512, 512)).astype("f4")
+with store("mixed.h5", mixed, "exact", "deflate", "nan") as file:
+    size = file[WEIGHTS].id.get_storage_size()
+    ok("exponents get small beside mantissas of noise",
+       same_bits(file[WEIGHTS][0, 0], mixed) and
+       0.75 * mixed.nbytes < size < 0.95 * mixed.nbytes, size)
+
 # ---- a run ----
 
 CFG = """model : { preset = "mini"; vocab = 64; d_model = 32; n_heads = 2; n_layers = 2;
