@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Elements of a value that are compared per step; tokens at least. */
 #define ELEMENTS_COMPARED 8192
@@ -47,17 +48,10 @@ txd_status txd_trio_init(txd_trio *trio, const txd_config *claimed)
     return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
 }
 
-static void drop_copies(txd_trio *trio)
-{
-    for (int role = 0; role < TXD_ROLE_COUNT; role++) {
-        free(trio->copies[role]);
-        trio->copies[role] = NULL;
-    }
-}
-
 void txd_trio_finish(txd_trio *trio)
 {
-    drop_copies(trio);
+    for (int role = 0; role < TXD_ROLE_COUNT; role++)
+        free(trio->copies[role].data);
     free(trio->parameters);
     free(trio->values);
     free(trio->lanes);
@@ -92,33 +86,82 @@ bool txd_trio_wants(const txd_site *parameter)
     return is_wanted;
 }
 
+/* Room for a copy; what it held is lost. */
+static txd_status reserve(txd_trio *trio, int role, size_t bytes)
+{
+    txd_tensor *copy = &trio->copies[role];
+    void *fresh;
+
+    if (bytes <= trio->room[role])
+        return TXD_OK;
+    fresh = malloc(bytes);
+    if (!fresh)
+        return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
+    free(copy->data);
+    copy->data = fresh;
+    trio->room[role] = bytes;
+    return TXD_OK;
+}
+
 /* The rows of each KV head; of the queries, those of its group's first head. */
 static txd_status copy(txd_trio *trio, int role, const txd_tensor *weight, size_t first)
 {
     size_t columns = trio->claimed->d_model, head = width_of(trio, role) * columns;
-    size_t step = role == TXD_ROLE_Q ? trio->share : 1;
+    size_t step = role == TXD_ROLE_Q ? trio->share : 1, all = trio->groups * head;
+    txd_dtype dtype = weight->dtype == TXD_F32 ? TXD_F32 : TXD_F64;
+    size_t bytes = txd_dtype_bytes(dtype);
+    txd_tensor *copy = &trio->copies[role];
 
-    free(trio->copies[role]);
-    trio->copies[role] = calloc(trio->groups * head, sizeof(double));
-    if (!trio->copies[role])
-        return txd_fail(TXD_ERR_MEMORY, "qkv_distinct: no memory");
-    for (size_t g = 0; g < trio->groups; g++)
-        txd_kept_read(trio->copies[role] + g * head, weight,
-                      first * columns + g * step * head, head);
+    TXD_TRY(reserve(trio, role, all * bytes));
+    *copy = txd_tensor_make(dtype, copy->data, 1, &all);
+    for (size_t g = 0; g < trio->groups; g++) {
+        size_t from = first * columns + g * step * head;
+        char *to = (char *)copy->data + g * head * bytes;
+
+        if (dtype == TXD_F32)
+            memcpy(to, (const float *)weight->data + from, head * bytes);
+        else
+            txd_kept_read((double *)(void *)to, weight, from, head);
+    }
+    trio->has[role] = true;
     return TXD_OK;
 }
 
 /* False for a few numbers that are finite and not the same. */
-static bool tell(const double *x, const double *y, size_t count)
+static bool tell(const txd_tensor *x, const txd_tensor *y, size_t first, size_t count)
 {
     bool are_equal = true;
 
-    for (size_t i = 0; i < count; i++) {
-        if (!isfinite(x[i]) || !isfinite(y[i]))
+    for (size_t i = first; i < first + count && count < TXD_TRIO_ELEMENTS; i++) {
+        double a = txd_tensor_get(x, i), b = txd_tensor_get(y, i);
+
+        if (!isfinite(a) || !isfinite(b))
             return true;
-        are_equal = are_equal && x[i] == y[i];
+        are_equal = are_equal && a == b;
     }
-    return are_equal || count >= TXD_TRIO_ELEMENTS;
+    return are_equal;
+}
+
+static void add_matrices(txd_trio_sums *to, const txd_tensor *x, const txd_tensor *y,
+                         size_t first, size_t count)
+{
+    const txd_kernels *k = txd_kernels_here();
+
+    to->is_judged = true;
+    if (x->dtype == TXD_F32 && y->dtype == TXD_F32) {
+        const float *a = (const float *)x->data + first;
+        const float *b = (const float *)y->data + first;
+
+        to->xx = k->squares(a, count);
+        to->yy = k->squares(b, count);
+        to->xy = k->products(a, b, count).sum;
+        return;
+    }
+    for (size_t i = first; i < first + count; i++) {
+        const double a = txd_tensor_get(x, i), b = txd_tensor_get(y, i);
+
+        add(to, &a, &b, 1);
+    }
 }
 
 static void compare_copies(txd_trio *trio, size_t part)
@@ -129,12 +172,12 @@ static void compare_copies(txd_trio *trio, size_t part)
             size_t head = width_of(trio, roles[0]) * trio->claimed->d_model;
             txd_trio_sums *to = &trio->parameters[place_of(trio, part, g, p)];
 
-            const double *x = trio->copies[roles[0]] + g * head;
-            const double *y = trio->copies[roles[1]] + g * head;
+            const txd_tensor *x = &trio->copies[roles[0]];
+            const txd_tensor *y = &trio->copies[roles[1]];
 
             *to = (txd_trio_sums){0};
-            if (tell(x, y, head))
-                add(to, x, y, head);
+            if (tell(x, y, g * head, head))
+                add_matrices(to, x, y, g * head, head);
         }
 }
 
@@ -165,11 +208,10 @@ txd_status txd_trio_add_parameter(txd_trio *trio, const txd_block *block)
     if (!block->value.data)
         return TXD_OK;
     TXD_TRY(copy_parameter(trio, &kind, block));
-    if (!trio->copies[TXD_ROLE_Q] || !trio->copies[TXD_ROLE_K] ||
-        !trio->copies[TXD_ROLE_V])
+    if (!trio->has[TXD_ROLE_Q] || !trio->has[TXD_ROLE_K] || !trio->has[TXD_ROLE_V])
         return TXD_OK;
     compare_copies(trio, 2 * (size_t)block->site->layer + kind);
-    drop_copies(trio);
+    memset(trio->has, 0, sizeof trio->has);
     return TXD_OK;
 }
 

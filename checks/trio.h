@@ -36,15 +36,19 @@ typedef struct txd_trio_sums {
  */
 typedef struct txd_trio {
     const txd_config *claimed;
-    size_t groups, share;           /* KV heads, query heads of each */
-    size_t pair_count;              /* those of equal widths */
-    size_t width;                   /* the larger of the two head widths */
-    double *copies[TXD_ROLE_COUNT]; /* (groups, rows, d_model): of one layer */
-    txd_trio_sums *parameters;      /* (parts, groups, pairs) */
-    txd_trio_sums *values;          /* the same */
-    double *lanes;                  /* (parts, groups, roles, width): sums of values */
-    double *heads;                  /* (roles, width): of one token */
-    uint64_t *tokens;               /* (parts) */
+    size_t groups, share; /* KV heads, query heads of each */
+    size_t pair_count;    /* those of equal widths */
+    size_t width;         /* the larger of the two head widths */
+    /* The matrices of one layer, (groups, rows, d_model): floats as such, others as
+     * doubles; which are there, and the memory that they have. */
+    txd_tensor copies[TXD_ROLE_COUNT];
+    bool has[TXD_ROLE_COUNT];
+    size_t room[TXD_ROLE_COUNT];
+    txd_trio_sums *parameters; /* (parts, groups, pairs) */
+    txd_trio_sums *values;     /* the same */
+    double *lanes;             /* (parts, groups, roles, width): sums of values */
+    double *heads;             /* (roles, width): of one token */
+    uint64_t *tokens;          /* (parts) */
 } txd_trio;
 
 /* On failure nothing is left to be finished. */
