@@ -50,7 +50,7 @@ static unsigned ask(txd_site_kind kind, txd_point point)
 {
     if (kind == TXD_SITE_VALUE && txd_point_get(point)->place == TXD_PLACE_INPUT)
         return 0;
-    return txd_site_is_gradient(kind) ? TXD_ASK_STATS | TXD_ASK_VALUE : TXD_ASK_STATS;
+    return txd_site_is_gradient(kind) ? TXD_ASK_FINITE | TXD_ASK_VALUE : TXD_ASK_FINITE;
 }
 
 static const txd_point *needs(void *self, txd_point point)

@@ -76,7 +76,9 @@ struct txd_tile {
 };
 
 /* The bits of a tap that is to be shown something. */
-#define TXD_ASK_READS (TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_ROWS)
+#define TXD_ASK_READS (TXD_ASK_VALUE | TXD_ASK_STATS | TXD_ASK_FINITE | TXD_ASK_ROWS)
+/* Those that are answered by block->part and block->stats. */
+#define TXD_ASK_MEASURES (TXD_ASK_STATS | TXD_ASK_FINITE)
 
 /* Which of a tile's arrays its scores, masked scores and weights are in; and, counted
  * from the weights, the gradients. How many arrays that makes. */
@@ -211,9 +213,15 @@ txd_status txd_taps_parameter_gradients(txd_run *run);
 txd_status txd_taps_offer(txd_run *run, txd_point point, int layer);
 /* The same of its gradient, which is complete from here on; run->d_own holds it. */
 txd_status txd_taps_offer_gradient(txd_run *run, txd_point point, int layer);
+/* Statistics as the wishes of all taps at a site say: whole ones, or no more than what
+ * there is of NaN and infinities. The first is of float32, and false, with nothing
+ * done, where the statistics must be whole. */
+bool txd_taps_count_finite(const struct txd_stats_args *args, unsigned wishes);
+txd_status txd_taps_measure(const txd_run *run, const struct txd_stats_args *args,
+                            unsigned wishes);
 /* The TXD_STAT_COUNT_OF statistics of a whole value. */
 txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
-                          const txd_tensor *value);
+                          const txd_tensor *value, unsigned wishes);
 /* Only the edits, over `data` as the whole value of a tiled point. */
 txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
 /* On a worker: reduces one part of an attention tile, or its gradient, into its slots;

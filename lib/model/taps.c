@@ -279,8 +279,8 @@ static txd_status offer(txd_run *run, txd_site_kind kind, int stop, void *data)
     block = txd_taps_block(&source, kind, stop);
     set_whole(&block, &value);
     TXD_TRY(edit_value(run, wish, &block));
-    if (wish->all & TXD_ASK_STATS) {
-        TXD_TRY(txd_taps_stats(stats, run, point, &value));
+    if (wish->all & TXD_ASK_MEASURES) {
+        TXD_TRY(txd_taps_stats(stats, run, point, &value, wish->all));
         block.stats = stats;
     }
     return txd_taps_read(run, wish->of_tap, &block);

@@ -33,6 +33,9 @@ enum {
                             parameter: edit those before they are bound) */
     TXD_ASK_HIDDEN = 16, /* hidden cells too; at attn.weights only, overruled by
                             mask.evaluate_hidden = "never" */
+    TXD_ASK_FINITE = 32, /* in live passes: what there is of NaN and infinities. As
+                            STATS, but where all is finite only the counts are told,
+                            which costs a third; mean and all that are NaN then */
 };
 
 typedef enum txd_site_kind {

@@ -15,6 +15,7 @@
 struct logit_job {
     const txd_run *run;
     const struct txd_stats_args *all;
+    unsigned wishes;
     struct txd_stats_part parts[LOGIT_PARTS];
 };
 
@@ -31,11 +32,12 @@ static txd_status count_logits(void *self, size_t i, int worker)
              first * args.stride * txd_dtype_bytes(job->run->model->backend->dtype);
     args.skip_row += first;
     args.flat_start += first * args.flat_stride;
-    return job->run->model->backend->ops.stats(NULL, &args);
+    return txd_taps_measure(job->run, &args, job->wishes);
 }
 
 static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
-                            const struct txd_logit_tile *tile, const void *data)
+                            const struct txd_logit_tile *tile, const void *data,
+                            unsigned wishes)
 {
     size_t vocab = run->model->config->vocab;
     size_t row = tile->batch * run->length + tile->first;
@@ -48,7 +50,7 @@ static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
         .flat_start = row * vocab,
         .flat_stride = vocab,
     };
-    struct logit_job job = {.run = run, .all = &args};
+    struct logit_job job = {.run = run, .all = &args, .wishes = wishes};
 
     (void)txd_parallel(&run->ctx, LOGIT_PARTS,
                        (double)(tile->rows * vocab) / LOGIT_PARTS, count_logits, &job);
@@ -79,8 +81,8 @@ txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile
     block.start[0] = tile->batch;
     block.start[1] = tile->first;
     block.last = tile->last;
-    if (wish->all & TXD_ASK_STATS) {
-        add_logit_stats(&part, run, tile, data);
+    if (wish->all & TXD_ASK_MEASURES) {
+        add_logit_stats(&part, run, tile, data, wish->all);
         block.part = &part;
         if (tile->last) {
             txd_stats_final(stats, &run->logit_stats);
@@ -90,7 +92,7 @@ txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile
     return txd_taps_read(run, wish->of_tap, &block);
 }
 
-static void parameter_stats(double *out, const txd_tensor *value)
+static void parameter_stats(double *out, const txd_tensor *value, unsigned wishes)
 {
     size_t count = txd_tensor_count(value);
     struct txd_stats_part part;
@@ -99,7 +101,7 @@ static void parameter_stats(double *out, const txd_tensor *value)
 
     if (value->dtype == TXD_F64)
         (void)txd_ref64_stats(NULL, &args);
-    else
+    else if (!txd_taps_count_finite(&args, wishes))
         (void)txd_cpu32_stats(NULL, &args);
     txd_stats_final(out, &part);
 }
@@ -127,8 +129,8 @@ static txd_status offer_parameter(txd_run *run, const txd_site *site,
     memcpy(block.dims, value->dims, sizeof block.dims);
     block.last = true;
     TXD_TRY(txd_taps_edit_block(run, wish, &block));
-    if (wish->all & TXD_ASK_STATS) {
-        parameter_stats(stats, value);
+    if (wish->all & TXD_ASK_MEASURES) {
+        parameter_stats(stats, value, wish->all);
         block.stats = stats;
     }
     return txd_taps_read(run, wish->of_tap, &block);

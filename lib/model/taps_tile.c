@@ -73,7 +73,7 @@ static txd_block tile_block(const struct txd_block_source *source, txd_site_kind
         block.value.data = NULL; /* it may be overwritten by the time of the merge */
     txd_point_dims(block.dims, run->model->config, point, &extent);
     memcpy(block.start, start, sizeof start);
-    block.part = wants & TXD_ASK_STATS ? &tile->parts[which] : NULL;
+    block.part = wants & TXD_ASK_MEASURES ? &tile->parts[which] : NULL;
     block.seen = tile->is_regular ? &tile->spans.seen : NULL;
     if (kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS &&
         (txd_run_wants(run, point, layer) & TXD_ASK_ROWS))
@@ -89,7 +89,7 @@ static void *tile_slot(const txd_run *run, const struct txd_tile *tile, int whic
 }
 
 static void tile_stats(const txd_run *run, struct txd_tile *tile, int which,
-                       const void *data)
+                       const void *data, unsigned wishes)
 {
     size_t n = run->length, heads = run->model->config->n_heads;
     size_t keys = tile->kind == TXD_ATTENTION_CROSS ? run->memory_length : n;
@@ -107,7 +107,7 @@ static void tile_stats(const txd_run *run, struct txd_tile *tile, int which,
         .flat_stride = keys,
     };
 
-    (void)run->model->backend->ops.stats(NULL, &args);
+    (void)txd_taps_measure(run, &args, wishes);
 }
 
 /* Masked scores are the scores wherever the mask shows them, unless the operation was
@@ -117,9 +117,12 @@ static bool are_the_scores(const txd_run *run, const struct txd_tile *tile, int 
     const struct txd_ops *here = &run->layer_ops[layer].ops;
     const txd_spans *visible = &tile->spans.visible, *seen = &tile->spans.seen;
     size_t bytes = tile->rows * sizeof *seen->begin;
-    const struct txd_wish *scores = wish_of(run, tile, TXD_SITE_VALUE, 0, layer);
+    unsigned scores = wish_of(run, tile, TXD_SITE_VALUE, 0, layer)->all;
+    unsigned masked = wish_of(run, tile, TXD_SITE_VALUE, 1, layer)->all;
+    bool enough = (scores & TXD_ASK_STATS) ||
+                  ((scores & TXD_ASK_FINITE) && !(masked & TXD_ASK_STATS));
 
-    return tile->is_regular && (scores->all & TXD_ASK_STATS) &&
+    return tile->is_regular && enough &&
            run->planes[2 * (size_t)layer + tile->kind] == NULL &&
            here->mask == run->model->backend->ops.mask &&
            memcmp(visible->begin, seen->begin, bytes) == 0 &&
@@ -133,7 +136,8 @@ static void count_tile(const txd_run *run, struct txd_tile *tile, int layer,
         tile->parts[1] = tile->parts[0];
     else
         tile_stats(run, tile, which,
-                   data_of(tile, kind, txd_tile_point(tile, kind, which)));
+                   data_of(tile, kind, txd_tile_point(tile, kind, which)),
+                   wish_of(run, tile, kind, which, layer)->all);
 }
 
 void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
@@ -149,7 +153,7 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
     if (wish->all == 0)
         return;
     block = tile_block(&source, kind, which, layer);
-    if (wish->all & TXD_ASK_STATS)
+    if (wish->all & TXD_ASK_MEASURES)
         count_tile(run, tile, layer, kind, which);
     for (size_t t = 0; t < run->tap_count; t++) {
         const txd_tap *tap = run->taps[t];
@@ -191,11 +195,11 @@ txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
 
         if (wish->all == 0)
             continue;
-        if (wish->all & TXD_ASK_STATS)
+        if (wish->all & TXD_ASK_MEASURES)
             txd_stats_merge(&run->tile_stats[which], &tile->parts[which]);
         block = tile_block(&source, kind, which, layer);
         block.last = last;
-        if (last && (wish->all & TXD_ASK_STATS)) {
+        if (last && (wish->all & TXD_ASK_MEASURES)) {
             txd_stats_final(stats, &run->tile_stats[which]);
             block.stats = stats;
         }

@@ -135,6 +135,85 @@ START_TEST(independent_taps_see_a_whole_value_at_the_same_time)
 }
 END_TEST
 
+/* ---- what is finite ---- */
+
+/* Compares the statistics of every site with those that another tap was told. */
+struct measures {
+    unsigned asks;
+    size_t count;
+    double stats[256][TXD_STAT_COUNT_OF];
+};
+
+static unsigned ask_measures(void *self, const txd_site *site)
+{
+    const struct measures *m = self;
+
+    return txd_point_get(site->point)->place == TXD_PLACE_INPUT ? 0 : m->asks;
+}
+
+static txd_status keep_measures(void *self, const txd_block *block, const void *slot)
+{
+    struct measures *m = self;
+
+    (void)slot;
+    ck_assert_uint_lt(m->count, 256);
+    if (block->last)
+        memcpy(m->stats[m->count++], block->stats, sizeof m->stats[0]);
+    return TXD_OK;
+}
+
+static struct measures measured(unsigned asks, const char *backend, bool poisoned)
+{
+    struct measures m = {.asks = asks};
+    observed o = {0};
+    txd_tap tap = {.name = "measures",
+                   .self = &m,
+                   .gradients = true,
+                   .ask = ask_measures,
+                   .merge = keep_measures};
+    txd_tap *taps[1] = {&tap};
+    txd_run_options options = {
+        .claimed = &o.config, .taps = taps, .tap_count = 1, .backward = true};
+
+    OK(observe_cfg(
+        &o,
+        "model : { preset = \"mini\"; n_layers = 2; d_model = 24; n_heads = 3; "
+        "vocab = 50; max_seq_len = 300; };",
+        backend));
+    OK(observe_random(&o, 2, 150));
+    o.inputs.valid[7] = 0;
+    if (poisoned)
+        ((float *)txd_params_find(o.params, "layers.1.norm1.weight")->value.data)[5] =
+            NAN;
+    OK(observe_rebind(&o));
+    OK(txd_run_create(&o.run, o.model, &options));
+    OK(txd_run_pass(o.run, &o.inputs, 0));
+    observe_finish(&o);
+    return m;
+}
+
+START_TEST(a_tap_that_asks_what_is_finite_is_told_the_counts_of_the_statistics)
+{
+    static const txd_stat same[] = {TXD_STAT_COUNT, TXD_STAT_NONFINITE, TXD_STAT_FIRST};
+    static const char *const backends[] = {"cpu32", "ref64", "bf16"};
+
+    for (int i = 0; i < 6; i++) {
+        bool poisoned = i % 2 == 1;
+        struct measures stats = measured(TXD_ASK_STATS, backends[i / 2], poisoned);
+        struct measures finite = measured(TXD_ASK_FINITE, backends[i / 2], poisoned);
+        size_t wrong = 0;
+
+        ck_assert_uint_eq(stats.count, finite.count);
+        for (size_t s = 0; s < stats.count; s++) {
+            wrong += stats.stats[s][TXD_STAT_NONFINITE] > 0;
+            for (size_t j = 0; j < sizeof same / sizeof *same; j++)
+                ck_assert_double_eq(stats.stats[s][same[j]], finite.stats[s][same[j]]);
+        }
+        ck_assert((wrong > 10) == poisoned);
+    }
+}
+END_TEST
+
 static int stop_at_once(void *self, int step, size_t done, size_t total)
 {
     (void)step;
@@ -233,6 +312,7 @@ END_TEST
 TEST_MAIN(a_tap_is_asked_about_every_site_and_given_only_what_it_asked_for,
           tiles_come_in_order_and_the_last_one_says_so,
           independent_taps_see_a_whole_value_at_the_same_time,
+          a_tap_that_asks_what_is_finite_is_told_the_counts_of_the_statistics,
           a_failing_tap_stops_the_run_with_its_status,
           a_pass_stops_between_layers_when_it_is_told_to,
           without_listeners_nothing_is_done_for_them,

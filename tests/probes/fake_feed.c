@@ -100,7 +100,8 @@ static void offer_part(const fake_pass *fake, txd_tap *tap, txd_block *block,
     if (!(asked & TXD_ASK_ROWS))
         block->rows = NULL;
     fill_stats(stats, fake, block, stop);
-    block->stats = block->last && (asked & TXD_ASK_STATS) ? stats : NULL;
+    block->stats =
+        block->last && (asked & (TXD_ASK_STATS | TXD_ASK_FINITE)) ? stats : NULL;
     block->earlier = earlier;
     block->gradient = is_gradient ? gradient : NULL;
     block->source = fake;
