@@ -166,6 +166,45 @@ static bool is_judged_by_element(const txd_site *site)
             txd_point_get(site->point)->place == TXD_PLACE_TILE);
 }
 
+/* Elements of float32 that are judged together. False, with nothing done, if there is a
+ * NaN or an infinity among them. */
+static bool add_run(sums *to, const float *x, size_t count)
+{
+    struct txd_sizes sizes;
+
+    if (!txd_kernels_here()->sizes(&sizes, x, count))
+        return false;
+    to->count += (double)count;
+    to->zeros += (double)sizes.zeros;
+    to->largest = fmax(to->largest, (double)sizes.largest);
+    to->square += sizes.squares;
+    return true;
+}
+
+/* Whether all that is judged of a row was added: a row of float32, or what is seen of
+ * one of a tile. */
+static bool add_whole_row(sums *to, const txd_block *block, size_t row,
+                          const size_t *at)
+{
+    const txd_tensor *value = &block->value;
+    const txd_inputs *inputs = block->pass->inputs;
+    size_t width = value->dims[value->rank - 1];
+    const float *x = (const float *)value->data + row * width;
+    txd_span span = {0, width};
+
+    if (value->dtype != TXD_F32)
+        return false;
+    if (is_judged_by_element(block->site)) {
+        if (!block->seen)
+            return false;
+        if (!inputs->valid[at[0] * inputs->length + at[2]])
+            return true;
+        span = txd_span_of(block->seen, row % value->dims[2], 0, width);
+    } else if (!txd_block_judges(block, at))
+        return true;
+    return add_run(to, x + span.begin, span.end - span.begin);
+}
+
 static void add_row(sums *to, const txd_block *block, size_t row, size_t *at)
 {
     const txd_tensor *value = &block->value;
@@ -174,6 +213,8 @@ static void add_row(sums *to, const txd_block *block, size_t row, size_t *at)
     bool by_element = is_judged_by_element(block->site);
 
     at[last] = block->start[last];
+    if (add_whole_row(to, block, row, at))
+        return;
     if (!by_element && !txd_block_judges(block, at))
         return;
     for (size_t i = 0; i < width; i++) {

@@ -39,6 +39,13 @@ struct txd_exp_sums {
 };
 #define TXD_EXP_SHIFT 25
 
+/* Of finite elements: their squares, the largest magnitude, how many are 0. */
+struct txd_sizes {
+    double squares;
+    float largest;
+    size_t zeros;
+};
+
 /* Of finite elements: mean, sum of (x - mean)^2, the least and the largest. */
 struct txd_moments {
     double mean, deviation2;
@@ -84,6 +91,8 @@ typedef struct txd_kernels {
     /* The sum of squares, in double; the product of two rows, and the magnitudes of
      * its terms. */
     double (*squares)(const float *x, size_t count);
+    /* False if an element is NaN or infinite: then the rest is of no use. */
+    bool (*sizes)(struct txd_sizes *out, const float *x, size_t count);
     struct txd_products (*products)(const float *x, const float *y, size_t count);
     /* out = a + b; out = a * b; out = factor * x. */
     void (*add)(float *out, const float *a, const float *b, size_t count);

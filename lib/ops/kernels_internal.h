@@ -17,6 +17,7 @@
 #include "ops/kernels_products_internal.h"
 #include "ops/kernels_rotate_internal.h"
 #include "ops/kernels_scan_internal.h"
+#include "ops/kernels_sizes_internal.h"
 #include "ops/kernels_softmax_internal.h"
 #include "ops/kernels_squares_internal.h"
 #include "ops/kernels_turn_internal.h"
@@ -26,14 +27,15 @@
     {                                                                                  \
         .name = set, .exp = exp_row, .finite = finite_row, .zero = zero_row,           \
         .zero_unless = zero_unless_row, .fill = fill_row, .mask = mask_row,            \
-        .squares = squares_row, .products = products_row, .add = add_row,              \
-        .multiply = multiply_row, .scale = scale_row, .activate = activate_row,        \
-        .activate_back = activate_back_row, .norm_scale = norm_scale_row,              \
-        .norm = norm_row, .norm_back = norm_back_row, .norm_params = norm_params_row,  \
-        .rotate = rotate_row, .turn = turn_row, .largest = largest_row,                \
-        .exp_sums = exp_sums_row, .scale_twice = scale_twice_row, .dot = dot_row,      \
-        .weigh = weigh_row, .moments = moments_row, .weights = weights_row,            \
-        .entropy = entropy_row, .columns = columns_row, .scan = scan_row,              \
+        .squares = squares_row, .sizes = sizes_row, .products = products_row,          \
+        .add = add_row, .multiply = multiply_row, .scale = scale_row,                  \
+        .activate = activate_row, .activate_back = activate_back_row,                  \
+        .norm_scale = norm_scale_row, .norm = norm_row, .norm_back = norm_back_row,    \
+        .norm_params = norm_params_row, .rotate = rotate_row, .turn = turn_row,        \
+        .largest = largest_row, .exp_sums = exp_sums_row,                              \
+        .scale_twice = scale_twice_row, .dot = dot_row, .weigh = weigh_row,            \
+        .moments = moments_row, .weights = weights_row, .entropy = entropy_row,        \
+        .columns = columns_row, .scan = scan_row,                                      \
     }
 
 #endif

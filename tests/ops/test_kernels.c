@@ -129,20 +129,26 @@ static void run_scan(const txd_kernels *k, const struct kernel_row *row)
     }
 }
 
+static void run_sizes(const txd_kernels *k, const struct kernel_row *row)
+{
+    struct txd_sizes sizes;
+
+    row->numbers[0] = k->sizes(&sizes, row->x, row->count);
+    if (row->numbers[0] == 0)
+        return;
+    row->numbers[1] = sizes.squares;
+    row->numbers[2] = (double)sizes.largest;
+    row->numbers[3] = (double)sizes.zeros;
+}
+
 static const struct kernel_case cases[] = {
-    {"exp", run_exp, true},
-    {"scans", run_scans, false},
-    {"fill", run_fill, false},
-    {"mask", run_mask, true},
-    {"exp_sums", run_exp_sums, true},
-    {"scale_twice", run_scale_twice, true},
-    {"dot", run_dot, false},
-    {"weigh", run_weigh, true},
-    {"moments", run_moments, false},
-    {"weights", run_weights, false},
-    {"entropy", run_entropy, false},
-    {"columns", run_columns, false},
-    {"products", run_products, false},
+    {"exp", run_exp, true},           {"scans", run_scans, false},
+    {"fill", run_fill, false},        {"mask", run_mask, true},
+    {"exp_sums", run_exp_sums, true}, {"scale_twice", run_scale_twice, true},
+    {"dot", run_dot, false},          {"weigh", run_weigh, true},
+    {"moments", run_moments, false},  {"weights", run_weights, false},
+    {"entropy", run_entropy, false},  {"columns", run_columns, false},
+    {"sizes", run_sizes, false},      {"products", run_products, false},
     {"scan", run_scan, false},
 };
 

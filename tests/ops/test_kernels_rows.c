@@ -172,6 +172,34 @@ START_TEST(sums_of_weights_are_taken_in_double)
 }
 END_TEST
 
+START_TEST(sizes_count_zeros_of_both_signs_and_know_the_largest_magnitude)
+{
+    const txd_kernels *k = txd_kernels_here();
+    struct txd_sizes sizes;
+    float x[99];
+
+    for (size_t count = 0; count < 99; count++) {
+        double squares = 0, largest = 0;
+        size_t zeros = 0;
+
+        for (size_t i = 0; i < count; i++) {
+            x[i] = i % 3 == 0 ? (i % 2 ? 0.0F : -0.0F) : (float)txd_rng_normal(3, i);
+            squares += (double)x[i] * (double)x[i];
+            largest = fmax(largest, fabs((double)x[i]));
+            zeros += x[i] == 0;
+        }
+        ck_assert(k->sizes(&sizes, x, count));
+        ck_near(sizes.squares, squares, 0x1p-48 * squares);
+        ck_assert((double)sizes.largest == largest);
+        ck_assert_uint_eq(sizes.zeros, zeros);
+        if (count == 0)
+            continue;
+        x[count / 2] = count % 2 ? NAN : -INFINITY;
+        ck_assert(!k->sizes(&sizes, x, count));
+    }
+}
+END_TEST
+
 START_TEST(columns_are_summed_in_double_and_a_nan_stays_the_largest)
 {
     const txd_kernels *k = txd_kernels_here();
@@ -250,6 +278,7 @@ TEST_MAIN(the_largest_is_found_in_every_place_and_a_nan_is_larger,
           moments_lose_nothing_where_all_elements_are_nearly_the_same,
           the_first_of_the_largest_weights_is_found_wherever_they_are,
           sums_of_weights_are_taken_in_double,
+          sizes_count_zeros_of_both_signs_and_know_the_largest_magnitude,
           columns_are_summed_in_double_and_a_nan_stays_the_largest,
           each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is,
           products_of_rows_are_exact_and_summed_in_double)
