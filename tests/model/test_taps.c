@@ -148,7 +148,10 @@ static unsigned ask_measures(void *self, const txd_site *site)
 {
     const struct measures *m = self;
 
-    return txd_point_get(site->point)->place == TXD_PLACE_INPUT ? 0 : m->asks;
+    return !txd_site_is_parameter(site->kind) &&
+                   txd_point_get(site->point)->place == TXD_PLACE_INPUT
+               ? 0
+               : m->asks;
 }
 
 static txd_status keep_measures(void *self, const txd_block *block, const void *slot)
