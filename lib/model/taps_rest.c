@@ -9,32 +9,6 @@
 #include "ops/cpu.h"
 #include "ops/ref.h"
 
-/* Parts of a row tile of the logits, whatever the number of threads. */
-#define LOGIT_PARTS 8
-
-struct logit_job {
-    const txd_run *run;
-    const struct txd_stats_args *all;
-    unsigned wishes;
-    struct txd_stats_part parts[LOGIT_PARTS];
-};
-
-static txd_status count_logits(void *self, size_t i, int worker)
-{
-    struct logit_job *job = self;
-    struct txd_stats_args args = *job->all;
-    size_t first = i * args.rows / LOGIT_PARTS;
-
-    (void)worker;
-    args.part = &job->parts[i];
-    args.rows = (i + 1) * args.rows / LOGIT_PARTS - first;
-    args.x = (const char *)args.x +
-             first * args.stride * txd_dtype_bytes(job->run->model->backend->dtype);
-    args.skip_row += first;
-    args.flat_start += first * args.flat_stride;
-    return txd_taps_measure(job->run, &args, job->wishes);
-}
-
 static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
                             const struct txd_logit_tile *tile, const void *data,
                             unsigned wishes)
@@ -42,6 +16,7 @@ static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
     size_t vocab = run->model->config->vocab;
     size_t row = tile->batch * run->length + tile->first;
     struct txd_stats_args args = {
+        .part = part,
         .x = data,
         .skip_row = run->padded + row,
         .rows = tile->rows,
@@ -50,13 +25,8 @@ static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
         .flat_start = row * vocab,
         .flat_stride = vocab,
     };
-    struct logit_job job = {.run = run, .all = &args, .wishes = wishes};
 
-    (void)txd_parallel(&run->ctx, LOGIT_PARTS,
-                       (double)(tile->rows * vocab) / LOGIT_PARTS, count_logits, &job);
-    memset(part, 0, sizeof *part);
-    for (size_t i = 0; i < LOGIT_PARTS; i++)
-        txd_stats_merge(part, &job.parts[i]);
+    (void)txd_taps_measure(run, &args, wishes);
     txd_stats_merge(&run->logit_stats, part);
 }
 
