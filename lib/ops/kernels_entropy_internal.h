@@ -57,8 +57,10 @@ static inline double entropy_row(const float *x, size_t count)
 
     for (; count >= LANES; count -= LANES, x += LANES)
         entropy_block(sum, x);
-    load_tail(tail, x, count, 0);
-    entropy_block(sum, tail);
+    if (count > 0) {
+        load_tail(tail, x, count, 0);
+        entropy_block(sum, tail);
+    }
     return 0 - sum_of_doubles(sum);
 }
 

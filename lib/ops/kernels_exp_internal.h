@@ -83,7 +83,7 @@ static inline void exp_row(float *out, const float *x, size_t count)
     load_tail(tail, x, count, 0);
     EACH_PART (p)
         store(tail + p * PART_FLOATS, exp_of(load(tail + p * PART_FLOATS)));
-    memcpy(out, tail, count * sizeof *out);
+    store_tail(out, tail, count);
 }
 
 #endif

@@ -23,7 +23,7 @@ INLINE void map(float *out, const float *x, size_t count, floats (*of)(floats x)
         return;
     load_tail(tail, x, count, 0);
     map_block(tail, tail, of);
-    memcpy(out, tail, count * sizeof *out);
+    store_tail(out, tail, count);
 }
 
 INLINE void map_pair_block(float *out, const float *x, const float *y,
@@ -46,7 +46,7 @@ INLINE void map_pair(float *out, const float *x, const float *y, size_t count,
     load_tail(tail, x, count, 0);
     load_tail(other, y, count, 0);
     map_pair_block(tail, tail, other, of);
-    memcpy(out, tail, count * sizeof *out);
+    store_tail(out, tail, count);
 }
 
 INLINE floats sum_of_pair(floats x, floats y)
@@ -70,19 +70,23 @@ static inline void multiply_row(float *out, const float *a, const float *b,
     map_pair(out, a, b, count, product_of_pair);
 }
 
+INLINE void scale_block(float *out, const float *x, float factor)
+{
+    EACH_PART (p)
+        store(out + p * PART_FLOATS, factor * load(x + p * PART_FLOATS));
+}
+
 static inline void scale_row(float *out, const float *x, float factor, size_t count)
 {
     float tail[LANES];
 
     for (; count >= LANES; count -= LANES, x += LANES, out += LANES)
-        EACH_PART (p)
-            store(out + p * PART_FLOATS, factor * load(x + p * PART_FLOATS));
+        scale_block(out, x, factor);
     if (count == 0)
         return;
     load_tail(tail, x, count, 0);
-    for (size_t i = 0; i < LANES; i++)
-        tail[i] *= factor;
-    memcpy(out, tail, count * sizeof *out);
+    scale_block(tail, tail, factor);
+    store_tail(out, tail, count);
 }
 
 #endif

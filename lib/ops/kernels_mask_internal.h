@@ -16,12 +16,16 @@ INLINE ints kept_lanes(const uint8_t *keep)
 static inline void fill_row(float *out, size_t count, float value)
 {
     const floats filling = spread(value);
+    float tail[LANES];
 
     for (; count >= LANES; count -= LANES, out += LANES)
         EACH_PART (p)
             store(out + p * PART_FLOATS, filling);
-    for (; count > 0; count--)
-        *out++ = value;
+    if (count == 0)
+        return;
+    EACH_PART (p)
+        store(tail + p * PART_FLOATS, filling);
+    store_tail(out, tail, count);
 }
 
 INLINE void mask_block(float *out, const float *x, const uint8_t *keep, floats filling)

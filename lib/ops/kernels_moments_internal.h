@@ -67,8 +67,10 @@ static inline bool moments_row(struct txd_moments *out, const float *x, size_t c
         return true;
     for (; count >= LANES; count -= LANES, x += LANES)
         moment_block(&lanes, x, spread_double((double)shift));
-    load_tail(tail, x, count, shift);
-    moment_block(&lanes, tail, spread_double((double)shift));
+    if (count > 0) {
+        load_tail(tail, x, count, shift);
+        moment_block(&lanes, tail, spread_double((double)shift));
+    }
     sum = sum_of_halves(lanes.sum);
     out->mean = (double)shift + sum / number;
     out->deviation2 = sum_of_halves(lanes.squares) - sum * (sum / number);
@@ -124,21 +126,17 @@ INLINE void weight_block(struct weight_lanes *lanes, const float *x, const float
     }
 }
 
-/* The first place of the largest weight. */
-INLINE void peak_of(struct txd_weight_sums *out, const struct weight_lanes *lanes)
+/* The first place of the largest weight of x, which of equal zeros has its sign. */
+INLINE void peak_of(struct txd_weight_sums *out, const struct weight_lanes *lanes,
+                    const float *x)
 {
-    float peak[LANES];
-    int32_t at[LANES];
+    const floats peak = spread(largest_of(lanes->peak));
+    ints at[PARTS];
 
-    memcpy(peak, lanes->peak, sizeof peak);
-    memcpy(at, lanes->at, sizeof at);
-    out->peak = peak[0];
-    out->peak_at = at[0];
-    for (int i = 1; i < LANES; i++)
-        if (peak[i] > out->peak || (peak[i] == out->peak && at[i] < out->peak_at)) {
-            out->peak = peak[i];
-            out->peak_at = at[i];
-        }
+    EACH_PART (p)
+        at[p] = choose_int(lanes->peak[p] == peak, lanes->at[p], spread_int(INT32_MAX));
+    out->peak_at = least_int_of(at);
+    out->peak = out->peak_at < 0 ? -__builtin_inff() : x[out->peak_at];
 }
 
 static inline bool weights_row(struct txd_weight_sums *out, const float *x,
@@ -151,12 +149,14 @@ static inline bool weights_row(struct txd_weight_sums *out, const float *x,
     weight_lanes_begin(&lanes, first);
     for (size_t i = 0; i < whole; i += LANES)
         weight_block(&lanes, x + i, x + i);
-    load_tail(zeros, x + whole, count - whole, 0);
-    load_tail(lowest, x + whole, count - whole, -__builtin_inff());
-    weight_block(&lanes, zeros, lowest);
+    if (whole < count) {
+        load_tail(zeros, x + whole, count - whole, 0);
+        load_tail(lowest, x + whole, count - whole, -__builtin_inff());
+        weight_block(&lanes, zeros, lowest);
+    }
     out->sum = sum_of_halves(lanes.sum);
     out->distance = sum_of_halves(lanes.distance);
-    peak_of(out, &lanes);
+    peak_of(out, &lanes, x);
     return is_finite(out->sum);
 }
 

@@ -69,7 +69,7 @@ static inline void norm_row(float *out, const float *x, const float *gain,
     if (bias != NULL)
         load_tail(bias_tail, bias + whole, left, 0);
     norm_block(tail, tail, gain_tail, bias == NULL ? NULL : bias_tail, scale);
-    memcpy(out + whole, tail, left * sizeof *out);
+    store_tail(out + whole, tail, left);
 }
 
 /* What one block of a row goes back through; copies of a tail, filled up with 0. */
@@ -164,7 +164,7 @@ static inline void norm_back_row(float *d_x, const txd_norm_back_row *row)
         }
         load_tail(tail, d_x + i, left, 0);
         norm_back_write(tail, &b, row, level, along);
-        memcpy(d_x + i, tail, left * sizeof *d_x);
+        store_tail(d_x + i, tail, left);
     }
 }
 
@@ -198,7 +198,7 @@ INLINE void norm_sums(float *sum, const float *d, const float *x, size_t count,
     if (x != NULL)
         load_tail(x_tail, x, count, 0);
     norm_sums_block(sum_tail, d_tail, x == NULL ? NULL : x_tail, scale);
-    memcpy(sum, sum_tail, count * sizeof *sum);
+    store_tail(sum, sum_tail, count);
 }
 
 static inline void norm_params_row(float *d_gain, float *d_bias, const float *d_out,

@@ -40,6 +40,8 @@ INLINE bool scan(const float *x, size_t count, ints (*found)(floats x))
         if (any_of(some))
             return true;
     }
+    if (count == 0)
+        return false;
     load_tail(tail, x, count, 0);
     EACH_PART (p)
         some[p] |= found(load(tail + p * PART_FLOATS));
@@ -81,8 +83,10 @@ INLINE double sum_run(const float *x, size_t count)
         lanes.low[p] = lanes.high[p] = spread_double(0);
     for (; count >= LANES; count -= LANES, x += LANES)
         sum_block(&lanes, x);
-    load_tail(tail, x, count, 0);
-    sum_block(&lanes, tail);
+    if (count > 0) {
+        load_tail(tail, x, count, 0);
+        sum_block(&lanes, tail);
+    }
     EACH_PART (p)
         lanes.low[p] += lanes.high[p];
     return sum_of_doubles(lanes.low);

@@ -40,14 +40,16 @@ static inline bool sizes_row(struct txd_sizes *out, const float *x, size_t count
 
     for (size_t i = 0; i + LANES <= count; i += LANES)
         size_block(&lanes, x + i);
-    load_tail(tail, x + (count - rest), rest, 0);
-    size_block(&lanes, tail);
+    if (rest > 0) {
+        load_tail(tail, x + (count - rest), rest, 0);
+        size_block(&lanes, tail);
+    }
     EACH_PART (p)
         lanes.squares[0][p] += lanes.squares[1][p];
     out->squares = sum_of_doubles(lanes.squares[0]);
     out->largest = largest_of(lanes.largest);
     memcpy(zeros, lanes.zeros, sizeof zeros);
-    out->zeros = rest - LANES; /* what filled it up */
+    out->zeros = rest > 0 ? rest - LANES : 0; /* what filled it up */
     for (size_t i = 0; i < LANES; i++)
         out->zeros += (size_t)zeros[i];
     return out->squares - out->squares == 0;

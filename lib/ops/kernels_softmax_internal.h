@@ -30,8 +30,10 @@ static inline float largest_row(const float *x, size_t count)
         largest[p] = spread(least);
     for (; count >= LANES; count -= LANES, x += LANES)
         largest_block(largest, nan, x);
-    load_tail(tail, x, count, least);
-    largest_block(largest, nan, tail);
+    if (count > 0) {
+        load_tail(tail, x, count, least);
+        largest_block(largest, nan, tail);
+    }
     return any_of(nan) ? __builtin_nanf("") : largest_of(largest);
 }
 
@@ -79,12 +81,16 @@ INLINE struct txd_exp_sums exp_sums(float *out, const float *x, size_t count,
     for (; i + EXP_FLOATS <= count; i += EXP_FLOATS)
         exp_blocks(&lanes, out == NULL ? NULL : out + i, x + i, max);
     if (i < count) {
-        for (size_t j = 0; j < EXP_FLOATS; j++)
-            tail[j] = -__builtin_inff();
-        memcpy(tail, x + i, (count - i) * sizeof *x);
+        size_t first = count - i < LANES ? count - i : LANES,
+               second = count - i - first;
+
+        load_tail(tail, x + i, first, -__builtin_inff());
+        load_tail(tail + LANES, x + i + first, second, -__builtin_inff());
         exp_blocks(&lanes, tail, tail, max);
-        if (out != NULL)
-            memcpy(out + i, tail, (count - i) * sizeof *out);
+        if (out != NULL) {
+            store_tail(out + i, tail, first);
+            store_tail(out + i + first, tail + LANES, second);
+        }
     }
     return (struct txd_exp_sums){sum_of(lanes.sum), sum_of(lanes.moment)};
 }
@@ -100,12 +106,17 @@ static inline void scale_twice_row(float *out, const float *x, size_t count,
                                    float factor, float then)
 {
     const floats first = spread(factor), second = spread(then);
+    float tail[LANES];
 
     for (; count >= LANES; count -= LANES, x += LANES, out += LANES)
         EACH_PART (p)
             store(out + p * PART_FLOATS, load(x + p * PART_FLOATS) * first * second);
-    for (; count > 0; count--)
-        *out++ = *x++ * factor * then;
+    if (count == 0)
+        return;
+    load_tail(tail, x, count, 0);
+    EACH_PART (p)
+        store(tail + p * PART_FLOATS, load(tail + p * PART_FLOATS) * first * second);
+    store_tail(out, tail, count);
 }
 
 static inline float dot_row(const float *x, const float *y, size_t count)
@@ -116,24 +127,36 @@ static inline float dot_row(const float *x, const float *y, size_t count)
     for (; count >= LANES; count -= LANES, x += LANES, y += LANES)
         EACH_PART (p)
             sum[p] += load(x + p * PART_FLOATS) * load(y + p * PART_FLOATS);
-    load_tail(tail[0], x, count, 0);
-    load_tail(tail[1], y, count, 0);
-    EACH_PART (p)
-        sum[p] += load(tail[0] + p * PART_FLOATS) * load(tail[1] + p * PART_FLOATS);
+    if (count > 0) {
+        load_tail(tail[0], x, count, 0);
+        load_tail(tail[1], y, count, 0);
+        EACH_PART (p)
+            sum[p] += load(tail[0] + p * PART_FLOATS) * load(tail[1] + p * PART_FLOATS);
+    }
     return sum_of(sum);
+}
+
+INLINE void weigh_block(float *out, const float *weights, const float *x, floats mean)
+{
+    EACH_PART (p)
+        store(out + p * PART_FLOATS,
+              load(weights + p * PART_FLOATS) * (load(x + p * PART_FLOATS) - mean));
 }
 
 static inline void weigh_row(float *out, const float *weights, const float *x,
                              size_t count, float mean)
 {
     const floats middle = spread(mean);
+    float tail[LANES], other[LANES];
 
     for (; count >= LANES; count -= LANES, x += LANES, out += LANES, weights += LANES)
-        EACH_PART (p)
-            store(out + p * PART_FLOATS, load(weights + p * PART_FLOATS) *
-                                             (load(x + p * PART_FLOATS) - middle));
-    for (; count > 0; count--)
-        *out++ = *weights++ * (*x++ - mean);
+        weigh_block(out, weights, x, middle);
+    if (count == 0)
+        return;
+    load_tail(tail, weights, count, 0);
+    load_tail(other, x, count, 0);
+    weigh_block(tail, tail, other, middle);
+    store_tail(out, tail, count);
 }
 
 #endif

@@ -181,70 +181,157 @@ INLINE ints bits_of(floats x)
 /* The last, partial block of a row, filled up. */
 INLINE void load_tail(float tail[LANES], const float *at, size_t count, float filling)
 {
+#if TXD_VECTOR_BYTES == 64
+    const __mmask16 some = (__mmask16)((1U << count) - 1);
+
+    store(tail, (floats)_mm512_mask_loadu_ps((__m512)spread(filling), some, at));
+#elif TXD_VECTOR_BYTES == 32
+    static const int32_t place[LANES] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                         8, 9, 10, 11, 12, 13, 14, 15};
+
+    EACH_PART (p) {
+        ints some = load_ints(place + p * PART_FLOATS) < (int32_t)count;
+        floats x = (floats)_mm256_maskload_ps(at + p * PART_FLOATS, (__m256i)some);
+
+        store(tail + p * PART_FLOATS, choose(some, x, spread(filling)));
+    }
+#else
     for (size_t i = 0; i < LANES; i++)
         tail[i] = filling;
     memcpy(tail, at, count * sizeof *at);
+#endif
 }
 
-/* ---- what a block comes to ---- */
+/* The first lanes of such a block. */
+INLINE void store_tail(float *at, const float tail[LANES], size_t count)
+{
+#if TXD_VECTOR_BYTES == 64
+    const __mmask16 some = (__mmask16)((1U << count) - 1);
+
+    _mm512_mask_storeu_ps(at, some, (__m512)load(tail));
+#else
+    memcpy(at, tail, count * sizeof *at);
+#endif
+}
+
+/* ---- what a block comes to: lane i with lane i + 8, then + 4, + 2, + 1 ---- */
+
+typedef float quad __attribute__((vector_size(16)));
+typedef int32_t quad_ints __attribute__((vector_size(16)));
+typedef double double_pair __attribute__((vector_size(16)));
+typedef int64_t long_pair __attribute__((vector_size(16)));
+
+/* The quarters of a block. */
+INLINE void quads_of(quad q[4], const floats block[PARTS])
+{
+#if TXD_VECTOR_BYTES == 64
+    q[0] = (quad)_mm512_castps512_ps128((__m512)block[0]);
+    q[1] = (quad)_mm512_extractf32x4_ps((__m512)block[0], 1);
+    q[2] = (quad)_mm512_extractf32x4_ps((__m512)block[0], 2);
+    q[3] = (quad)_mm512_extractf32x4_ps((__m512)block[0], 3);
+#elif TXD_VECTOR_BYTES == 32
+    EACH_PART (p) {
+        q[2 * p] = (quad)_mm256_castps256_ps128((__m256)block[p]);
+        q[2 * p + 1] = (quad)_mm256_extractf128_ps((__m256)block[p], 1);
+    }
+#else
+    memcpy(q, block, 4 * sizeof *q);
+#endif
+}
 
 INLINE float sum_of(const floats block[PARTS])
 {
-    float lane[LANES];
+    quad q[4];
 
-    memcpy(lane, block, sizeof lane);
-    for (size_t width = LANES / 2; width > 0; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            lane[i] += lane[i + width];
-    return lane[0];
+    quads_of(q, block);
+    q[0] = (q[0] + q[2]) + (q[1] + q[3]);
+    return (q[0][0] + q[0][2]) + (q[0][1] + q[0][3]);
 }
 
 INLINE double sum_of_doubles(const doubles block[PARTS])
 {
-    double lane[DOUBLE_LANES];
+    floats same[PARTS];
+    quad q[4];
+    double_pair sum;
 
-    memcpy(lane, block, sizeof lane);
-    for (size_t width = DOUBLE_LANES / 2; width > 0; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            lane[i] += lane[i + width];
-    return lane[0];
+    EACH_PART (p)
+        same[p] = (floats)block[p];
+    quads_of(q, same);
+    sum = ((double_pair)q[0] + (double_pair)q[2]) +
+          ((double_pair)q[1] + (double_pair)q[3]);
+    return sum[0] + sum[1];
+}
+
+INLINE quad choose_quad(quad_ints condition, quad yes, quad no)
+{
+    return (quad)((condition & (quad_ints)yes) | (~condition & (quad_ints)no));
+}
+
+INLINE int32_t lower_int(int32_t x, int32_t y)
+{
+    return x < y ? x : y;
+}
+
+INLINE int32_t least_int_of(const ints block[PARTS])
+{
+    floats same[PARTS];
+    quad q[4];
+
+    EACH_PART (p)
+        same[p] = (floats)block[p];
+    quads_of(q, same);
+    q[0] = choose_quad((quad_ints)q[2] < (quad_ints)q[0], q[2], q[0]);
+    q[1] = choose_quad((quad_ints)q[3] < (quad_ints)q[1], q[3], q[1]);
+    q[0] = choose_quad((quad_ints)q[1] < (quad_ints)q[0], q[1], q[0]);
+    return lower_int(lower_int(((quad_ints)q[0])[3], ((quad_ints)q[0])[1]),
+                     lower_int(((quad_ints)q[0])[2], ((quad_ints)q[0])[0]));
+}
+
+INLINE float higher(float x, float y)
+{
+    return x > y ? x : y;
+}
+
+INLINE float lower(float x, float y)
+{
+    return x < y ? x : y;
 }
 
 /* The largest lane, the least one; there must be no NaN. */
 INLINE float largest_of(const floats block[PARTS])
 {
-    float lane[LANES];
+    quad q[4];
 
-    memcpy(lane, block, sizeof lane);
-    for (size_t width = LANES / 2; width > 0; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            lane[i] = lane[i + width] > lane[i] ? lane[i + width] : lane[i];
-    return lane[0];
+    quads_of(q, block);
+    q[0] = choose_quad(q[2] > q[0], q[2], q[0]);
+    q[1] = choose_quad(q[3] > q[1], q[3], q[1]);
+    q[0] = choose_quad(q[1] > q[0], q[1], q[0]);
+    return higher(higher(q[0][3], q[0][1]), higher(q[0][2], q[0][0]));
 }
 
 INLINE float least_of(const floats block[PARTS])
 {
-    float lane[LANES];
+    quad q[4];
 
-    memcpy(lane, block, sizeof lane);
-    for (size_t width = LANES / 2; width > 0; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            lane[i] = lane[i + width] < lane[i] ? lane[i + width] : lane[i];
-    return lane[0];
+    quads_of(q, block);
+    q[0] = choose_quad(q[2] < q[0], q[2], q[0]);
+    q[1] = choose_quad(q[3] < q[1], q[3], q[1]);
+    q[0] = choose_quad(q[1] < q[0], q[1], q[0]);
+    return lower(lower(q[0][3], q[0][1]), lower(q[0][2], q[0][0]));
 }
 
 /* Whether any lane has a bit set. */
 INLINE bool any_of(const ints block[PARTS])
 {
-    ints together = {0};
-    int64_t word[TXD_VECTOR_BYTES / 8], some = 0;
+    floats same[PARTS];
+    quad q[4];
+    long_pair some;
 
     EACH_PART (p)
-        together |= block[p];
-    memcpy(word, &together, sizeof word);
-    for (size_t i = 0; i < TXD_VECTOR_BYTES / 8; i++)
-        some |= word[i];
-    return some != 0;
+        same[p] = (floats)block[p];
+    quads_of(q, same);
+    some = ((long_pair)q[0] | (long_pair)q[1]) | ((long_pair)q[2] | (long_pair)q[3]);
+    return (some[0] | some[1]) != 0;
 }
 
 #endif
