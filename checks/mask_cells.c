@@ -17,6 +17,7 @@ typedef struct job {
     const txd_block *block;
     txd_tensor scores;
     double fill, u;
+    bool lacks_hidden; /* some of them may not have been computed */
 } job;
 
 /* A row's scores as its softmax reads them. */
@@ -31,6 +32,25 @@ static void add_wrong(txd_mask_tally *t, txd_mask_wrong wrong,
 {
     if (t->count[wrong]++ == 0)
         t->cells[wrong] = *cell;
+}
+
+/* A pass that leaves hidden cells out offers none of them; in its recording, which has
+ * whole matrices, they are NaN before and behind the mask. */
+static bool was_computed(const job *j, double score, double masked)
+{
+    return !j->lacks_hidden || !isnan(score) || !isnan(masked);
+}
+
+static bool lacks_hidden(const txd_block *block)
+{
+    switch (block->pass->claimed->evaluate_hidden) {
+    case TXD_HIDDEN_ALWAYS:
+        return false;
+    case TXD_HIDDEN_NEVER:
+        return true;
+    default:
+        return block->dims[3] > TXD_SHORT_LENGTH;
+    }
 }
 
 static void judge_visible(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
@@ -65,6 +85,8 @@ static void judge_hidden(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
 {
     txd_mask_wrong wrong;
 
+    if (!was_computed(j, cell->score, cell->masked))
+        return;
     t->hidden++;
     cell->allowed = isfinite(j->fill) ? j->u * fabs(j->fill) : 0;
     if (cell->masked == j->fill)
@@ -103,8 +125,12 @@ static double log_weight(const job *j, size_t row, const row_range *range)
     size_t keys = j->block->value.dims[3];
     double sum = 0;
 
-    for (size_t c = 0; c < keys; c++)
-        sum += exp(txd_tensor_get(&j->block->value, row * keys + c) - range->largest);
+    for (size_t c = 0; c < keys; c++) {
+        double masked = txd_tensor_get(&j->block->value, row * keys + c);
+
+        if (was_computed(j, txd_tensor_get(&j->scores, row * keys + c), masked))
+            sum += exp(masked - range->largest);
+    }
     return range->hidden_high - range->largest - log(sum);
 }
 
@@ -223,7 +249,8 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
     txd_attention_kind kind = txd_point_attention(block->site->point);
     job j = {.block = block,
              .fill = pass->claimed->layers[block->site->layer].fill,
-             .u = pass->u_store};
+             .u = pass->u_store,
+             .lacks_hidden = lacks_hidden(block)};
 
     tally->smallest = pass->tiny;
     tally->status =

@@ -319,6 +319,49 @@ START_TEST(a_nan_score_that_stays_nan_breaks_the_law_instead_of_passing)
 }
 END_TEST
 
+/* Hidden cells but the first are NaN before and behind the mask. */
+static const txd_result *run_without(driver *d, double fill, txd_evaluate_hidden how)
+{
+    size_t n = LENGTH;
+    double *scores, *masked;
+
+    driver_init(d);
+    d->config.evaluate_hidden = how;
+    set_fill(d, fill);
+    driver_start(d, "mask_fill");
+    scores = driver_random(d, TXD_POINT_ATTN_SCORES, 5);
+    masked = masked_of(d, 0, scores);
+    for (size_t i = 0; i < driver_count(d, TXD_POINT_ATTN_MASKED); i++)
+        if (i % n > i / n % n + 1)
+            scores[i] = masked[i] = NAN;
+    driver_offer(d, TXD_POINT_ATTN_SCORES, 0, scores);
+    driver_offer(d, TXD_POINT_ATTN_MASKED, 0, masked);
+    return driver_result(d);
+}
+
+START_TEST(hidden_cells_that_a_recording_has_nothing_of_are_not_judged)
+{
+    const size_t n = LENGTH;
+    driver d;
+    const txd_result *r;
+
+    r = run_without(&d, -INFINITY, TXD_HIDDEN_NEVER);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
+    ck_assert_uint_eq(r->evaluated, HEADS * (n * (n + 1) / 2 + n - 1));
+    driver_finish(&d);
+    r = run_without(&d, -10, TXD_HIDDEN_NEVER);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "would get the weight"));
+    driver_finish(&d);
+    /* Up to 512 keys, all are computed. */
+    for (int i = 0; i < 2; i++) {
+        r = run_without(&d, -INFINITY, i ? TXD_HIDDEN_AUTO : TXD_HIDDEN_ALWAYS);
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(padded_queries_and_cells_that_were_not_computed_are_not_judged)
 {
     const int lengths[1] = {6};
@@ -342,4 +385,5 @@ TEST_MAIN(healthy_masks_pass_with_any_fill_that_is_low_enough,
           how_weak_is_too_weak_follows_from_the_format,
           a_fill_above_a_visible_score_is_a_warning_where_nothing_leaks,
           a_nan_score_that_stays_nan_breaks_the_law_instead_of_passing,
+          hidden_cells_that_a_recording_has_nothing_of_are_not_judged,
           padded_queries_and_cells_that_were_not_computed_are_not_judged)

@@ -216,6 +216,16 @@ exits(0, "windows of the input are steps", "run", MINI, "-o", "steps.h5", "--set
 with h5py.File("steps.h5", "r") as file:
     equal("each is recorded", file["input/tokens"].shape, (4, 1, 2))
 
+# --- hidden cells that are not computed
+NEVER = ("--set", 'mask={causal=true;window=5;evaluate_hidden="never";}', "--set",
+         "model.max_seq_len=300", "--set", "input={random={length=300;};}", "--set",
+         'record=({probe="full";points="*.scores,*.masked,*.weights";})')
+result = exits(0, "a pass without them", "run", MINI, "-o", "never.h5", *NEVER)
+judged = [line for line in result.out.splitlines() if line.startswith("PASS mask_fill")]
+holds("its recording", exits(0, "is judged", "check", "never.h5").out, *judged)
+equal("as it was", len(judged), 1)
+os.remove("never.h5")
+
 # --- info
 info = json.loads(exits(0, "info of a recording", "info", "leak.h5", "--json").out)
 equal("its kind", info["kind"], "recording")
