@@ -136,8 +136,16 @@ static bool has_stats(const txd_replay_stop *stop)
     return false;
 }
 
-/* Row statistics apart, which values of attn.weights alone have. An infinity of a value
- * that was stored as float16 need not be the pass's: its statistics tell nothing. */
+bool txd_replay_takes_stats(const txd_replay *replay, const txd_replay_stop *stop)
+{
+    bool is_input = stop->site.kind == TXD_SITE_VALUE &&
+                    txd_point_get(stop->site.point)->place == TXD_PLACE_INPUT;
+
+    return stop->value != TXD_REPLAY_NONE &&
+           (is_input || replay->storage != TXD_STORAGE_F16);
+}
+
+/* Row statistics apart, which values of attn.weights alone have. */
 static unsigned offers_beside_rows(const txd_replay *replay,
                                    const txd_replay_stop *stop)
 {
@@ -145,9 +153,7 @@ static unsigned offers_beside_rows(const txd_replay *replay,
 
     if (stop->value != TXD_REPLAY_NONE)
         offers |= TXD_ASK_VALUE;
-    if (stop->value != TXD_REPLAY_NONE && replay->storage != TXD_STORAGE_F16)
-        offers |= TXD_ASK_STATS;
-    if (has_stats(stop))
+    if (has_stats(stop) || txd_replay_takes_stats(replay, stop))
         offers |= TXD_ASK_STATS;
     return offers;
 }

@@ -99,16 +99,16 @@ txd_status txd_feed_parameter_gradient(txd_feed *feed, size_t stop)
     if (!(wants & offer.bits))
         return TXD_OK;
     block.last = true;
-    if (offer.has_value && ((wants & TXD_ASK_VALUE) || !offer.has_stats)) {
+    if (offer.has_value && ((wants & TXD_ASK_VALUE) || offer.can_take)) {
         TXD_TRY(txd_replay_reserve(&feed->part, txd_tensor_count(&block.value),
                                    sizeof(double)));
         TXD_TRY(
             txd_feed_load_block(feed, feed->part.data, stop, start, block.value.dims));
         block.value.data = feed->part.data;
-        if (!offer.has_stats)
+        if (offer.can_take)
             compute_stats(feed, offer.stats, &block.value);
     }
-    if (wants & TXD_ASK_STATS)
+    if (wants & offer.bits & TXD_ASK_STATS)
         block.stats = offer.stats;
     return txd_feed_read(feed, feed->asks + stop * feed->count, offer.bits, &block);
 }

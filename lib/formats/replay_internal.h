@@ -104,6 +104,10 @@ enum { TXD_REPLAY_ANY_HEAD = -2, TXD_REPLAY_ALL_HEADS = -1 };
 bool txd_replay_recorded(const txd_replay *replay, const char *probe,
                          const txd_site *site, int step, int head);
 
+/* Whether statistics that were not recorded may be taken of the value: an infinity of
+ * what was stored as float16 need not be the pass's. */
+bool txd_replay_takes_stats(const txd_replay *replay, const txd_replay_stop *stop);
+
 /* Puts the recording's path in front of the message of a failure. */
 txd_status txd_replay_name_file(const txd_replay *replay, txd_status status);
 
@@ -182,6 +186,7 @@ bool txd_feed_has(const txd_feed *feed, size_t stop, int head);
 /* What a stop can offer in this step. */
 typedef struct txd_feed_offer {
     bool has_value, has_stats;
+    bool can_take; /* statistics that were not recorded follow from the value */
     unsigned bits;
     double stats[TXD_STAT_COUNT_OF]; /* if has_stats */
 } txd_feed_offer;

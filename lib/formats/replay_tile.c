@@ -179,7 +179,7 @@ static bool computes(const txd_replay_attention *job, int which)
 {
     const txd_feed_offer *offer = &job->offers[which];
 
-    return (job->wants[which] & TXD_ASK_STATS) && offer->has_value && !offer->has_stats;
+    return (job->wants[which] & TXD_ASK_STATS) && offer->can_take;
 }
 
 static txd_status measure_point(txd_replay_tile *tile, int which)

@@ -93,8 +93,10 @@ txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t sto
     TXD_TRY(find_stats(feed, out->stats, &out->has_stats, stop));
     out->has_value =
         txd_feed_has(feed, stop, heads ? TXD_REPLAY_ALL_HEADS : TXD_REPLAY_ANY_HEAD);
-    out->bits = out->has_value ? TXD_ASK_VALUE | TXD_ASK_STATS : 0;
-    if (out->has_stats)
+    out->can_take = out->has_value && !out->has_stats &&
+                    txd_replay_takes_stats(feed->replay, &feed->replay->stops[stop]);
+    out->bits = out->has_value ? TXD_ASK_VALUE : 0;
+    if (out->has_stats || out->can_take)
         out->bits |= TXD_ASK_STATS;
     return TXD_OK;
 }
@@ -287,17 +289,18 @@ txd_status txd_feed_whole(txd_feed *feed, size_t stop)
     block.last = true;
     has_input = !is_gradient && input_of(feed, block.site->point) != NULL;
     TXD_TRY(txd_feed_offers(feed, &offer, stop));
-    if (has_input)
+    if (has_input) {
+        offer.can_take = !offer.has_stats;
         offer.bits |= TXD_ASK_VALUE | TXD_ASK_STATS;
+    }
     if (!(wants & offer.bits))
         return TXD_OK;
-    if ((offer.has_value || has_input) &&
-        ((wants & TXD_ASK_VALUE) || !offer.has_stats)) {
+    if ((offer.has_value || has_input) && ((wants & TXD_ASK_VALUE) || offer.can_take)) {
         TXD_TRY(txd_feed_load(feed, &block.value, stop));
-        if ((wants & TXD_ASK_STATS) && !offer.has_stats)
+        if ((wants & TXD_ASK_STATS) && offer.can_take)
             TXD_TRY(compute_stats(feed, offer.stats, block.site->point, &block.value));
     }
-    if (wants & TXD_ASK_STATS)
+    if (wants & offer.bits & TXD_ASK_STATS)
         block.stats = offer.stats;
     return txd_feed_read(feed, feed->asks + stop * feed->count, offer.bits, &block);
 }
@@ -355,11 +358,11 @@ txd_status txd_feed_logits(txd_feed *feed, size_t stop)
             block.value.dims[0] = 1;
             block.value.dims[1] = left < TXD_REPLAY_ROWS ? left : TXD_REPLAY_ROWS;
             block.last = i + 1 == batch && first + block.value.dims[1] == length;
-            if (offer.has_value && ((wants & TXD_ASK_VALUE) || !offer.has_stats))
+            if (offer.has_value && ((wants & TXD_ASK_VALUE) || offer.can_take))
                 TXD_TRY(load_logits(feed, &block, stop, &all));
-            if (block.last && !offer.has_stats)
+            if (block.last && offer.can_take)
                 txd_stats_final(offer.stats, &all);
-            if (block.last && (wants & TXD_ASK_STATS))
+            if (block.last && (wants & offer.bits & TXD_ASK_STATS))
                 block.stats = offer.stats;
             TXD_TRY(txd_feed_read(feed, feed->asks + stop * feed->count, offer.bits,
                                   &block));

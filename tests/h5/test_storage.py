@@ -262,6 +262,15 @@ result = exits(0, "which is not said of the pass", "check", "large.h5", "--only"
                "finite,row_sum")
 holds("as nobody can tell", result.out, "SKIP finite ")
 
+exits(1, "statistics of one step of two", "run", "model.cfg", "-q", "-o", "steps.h5",
+      "--set", 'recording.storage="f16"', "--set", "input.steps=2", "--set",
+      'weights={init=({params="embed.tok.weight";scheme="normal";std=1e6;});}',
+      "--set", 'record=({probe="full";points="embed.*,*resid.pre,logits";},'
+      '{probe="stats";steps="1";})')
+result = exits(0, "with values of both", "check", "steps.h5", "--only", "finite")
+holds("the other step's infinities are not said of the pass", result.out,
+      "PASS finite ")
+
 for key, wrong, near in (("storage", "f32r21", "f32r12"),
                          ("compression", "gzip", "deflate")):
     result = exits(2, f"{key} = {wrong}", "run", "model.cfg", "-o", "x.h5", "--set",
