@@ -8,7 +8,7 @@ BUILD is the build folder. Every row starts two processes, which bind their mode
 warm up once; then they take turns, A B A B, so that whatever else the machine does
 falls on both. A row's ratio is the median of the ratios of neighbours. Without PYTHON
 (one that has torch and h5py) the rows that need the peer are left out. Without ROW all
-rows.
+rows. FILE is written aside after every row, as FILE.new, and renamed at the end.
 """
 import argparse
 import os
@@ -317,8 +317,12 @@ def main():
     parser.add_argument("--write")
     given = parser.parse_args()
     scratch = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    unknown = set(given.rows) - {row[0] for row in ROWS}
+    if unknown:
+        parser.error(f"no such row: {', '.join(sorted(unknown))}")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="txdiag-bench-", dir=scratch))
     rows = []
+    aside = pathlib.Path(given.write + ".new") if given.write else None
     try:
         bench = Bench(given.build, given.python, given.repeat, folder)
         for name, needs_peer, function, size, target in ROWS:
@@ -330,12 +334,12 @@ def main():
             for row in function(bench, size, target):
                 rows.append(row)
                 print(document.line(row), file=sys.stderr, flush=True)
-        text = "\n".join(document.lines(bench, rows)) + "\n"
+                text = "\n".join(document.lines(bench, rows)) + "\n"
+                if aside:
+                    aside.write_text(text, encoding="utf-8")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if given.write:
-        aside = pathlib.Path(given.write + ".new")
-        aside.write_text(text, encoding="utf-8")
+    if aside:
         aside.replace(given.write)
     else:
         print(text, end="")
