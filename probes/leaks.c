@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The probe `leaks`: attention to keys that the claimed mask hides, cell by cell.
- * Workers count, the calling thread lists: the worst of each block of query rows, so
+ * Workers count, the merge lists: the worst of each block of query rows, so
  * many that every head of every layer has its share of the step's limit. A second
  * table holds the counts, so that what was dropped is known.
  */

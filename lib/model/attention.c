@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attention, to the block's own tokens or to a memory, forward, as a part of a block:
- * norm, projections, rotation, the attended heads (attention_waves.c), output
+ * norm, projections, rotation, the attended heads (attention_tiles.c), output
  * projection, residual. Positions, validity and documents are data; nothing here knows
  * what "causal" means.
  */

@@ -48,13 +48,12 @@ struct txd_attention {
     txd_run *run;
     int layer;
     txd_attention_kind kind;
-    size_t keys;       /* length of the sequence that is attended to */
-    bool hidden;       /* compute hidden cells too */
-    bool rows;         /* row statistics are wanted */
-    bool entropy;      /* and the softmax gives that of its weights */
-    size_t blocks;     /* of query rows per head */
-    size_t count;      /* of tiles */
-    size_t first_tile; /* of the current wave */
+    size_t keys;   /* length of the sequence that is attended to */
+    bool hidden;   /* compute hidden cells too */
+    bool rows;     /* row statistics are wanted */
+    bool entropy;  /* and the softmax gives that of its weights */
+    size_t blocks; /* of query rows per head */
+    size_t count;  /* of tiles */
     struct txd_tile_arrays arrays;
     void *planes; /* where somebody edits a (b, h, q, k) value; else NULL */
     struct txd_tile *tiles;
@@ -64,16 +63,14 @@ struct txd_attention {
 struct txd_attention txd_attention_begin(txd_run *run, int layer,
                                          txd_attention_kind kind, txd_site_kind half);
 
-/* Runs `body` over all tiles in waves: body(job, i, worker) for tiles[i], which is tile
- * first_tile + i; then merge(job, wave) on the calling thread, NULL = nothing. */
-txd_status txd_tiles_in_waves(struct txd_attention *job,
-                              txd_status (*body)(void *self, size_t i, int worker),
-                              txd_status (*merge)(struct txd_attention *job,
-                                                  size_t wave));
+/* Something about one tile of an attention. */
+typedef txd_status txd_on_tile(const struct txd_attention *job, struct txd_tile *tile);
 
-/* Which batch row, head and queries the tile of this number is. */
-void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
-                     size_t index);
+/* Makes all tiles over the threads; merges them in index order, one at a time, while
+ * later ones are being made. merge = NULL: nothing. */
+txd_status txd_over_tiles(const struct txd_attention *job, txd_on_tile *make,
+                          txd_on_tile *merge);
+
 /* Which arrays the tiles of an attention use in a half of the pass; and lets a tile use
  * them. */
 struct txd_tile_arrays txd_tile_arrays(const txd_run *run, int layer,

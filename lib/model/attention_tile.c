@@ -18,19 +18,6 @@ char *txd_row_of(const txd_run *run, void *data, size_t row, size_t width)
     return (char *)data + row * width * txd_dtype_bytes(run->model->backend->dtype);
 }
 
-void txd_tile_locate(const struct txd_attention *job, struct txd_tile *tile,
-                     size_t index)
-{
-    const txd_run *run = job->run;
-    size_t rows = run->tile_rows;
-
-    tile->first = index % job->blocks * rows;
-    tile->head = index / job->blocks % run->model->config->n_heads;
-    tile->batch = index / job->blocks / run->model->config->n_heads;
-    tile->rows = run->length - tile->first < rows ? run->length - tile->first : rows;
-    tile->kind = job->kind;
-}
-
 txd_op_site txd_tile_at(const struct txd_attention *job, const struct txd_tile *tile,
                         txd_op op, txd_point point)
 {

@@ -15,9 +15,6 @@
 
 #include "model/backward.h"
 
-/* Keys whose parts one task adds up. */
-#define MERGE_KEYS 64
-
 static void *d_of(const struct txd_attention *job, txd_point point)
 {
     return job->run->d_own[txd_point_in(job->kind, point)];
@@ -177,13 +174,8 @@ static void reduce(const struct txd_attention *job, struct txd_tile *tile, int w
     txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT, which);
 }
 
-static txd_status tile_back(void *self, size_t i, int worker)
+static txd_status tile_back(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const struct txd_attention *job = self;
-    struct txd_tile *tile = &job->tiles[i];
-
-    (void)worker;
-    txd_tile_locate(job, tile, job->first_tile + i);
     txd_tile_take_arrays(job, tile);
     TXD_TRY(again(job, tile));
     TXD_TRY(mix_back(job, tile));
@@ -197,54 +189,26 @@ static txd_status tile_back(void *self, size_t i, int worker)
 
 /* ---- sums over tiles ---- */
 
-struct merge {
-    const struct txd_attention *job;
-    size_t wave;
-};
-
-/* The part of [first, last) of the keys that tile->d_k and d_v have, into the whole. */
-static void merge_part(const struct txd_attention *job, const struct txd_tile *tile,
-                       size_t first, size_t last)
+/* What tile->d_k and d_v have, into the whole. */
+static void add_part(const struct txd_attention *job, const struct txd_tile *tile)
 {
     const txd_run *run = job->run;
-    size_t begin = tile->key_begin + tile->begin, end = tile->key_begin + tile->end;
-    size_t row, k = run->model->config->head_dim, v = run->model->config->value_dim;
+    size_t row = txd_tile_key_row(job, tile) + tile->key_begin + tile->begin;
+    size_t k = run->model->config->head_dim, v = run->model->config->value_dim;
+    size_t keys = tile->end - tile->begin;
 
-    first = first > begin ? first : begin;
-    last = last < end ? last : end;
-    if (first >= last)
-        return;
-    row = txd_tile_key_row(job, tile) + first;
     txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_K), row, k),
-                     txd_row_of(run, tile->d_k, first - begin, k), (last - first) * k);
+                     tile->d_k, keys * k);
     txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_V), row, v),
-                     txd_row_of(run, tile->d_v, first - begin, v), (last - first) * v);
+                     tile->d_v, keys * v);
 }
 
-/* Some keys, of all tiles in order: which task adds does not matter to a sum. */
-static txd_status merge_keys(void *self, size_t i, int worker)
+static txd_status merge(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const struct merge *merge = self;
-
-    (void)worker;
-    for (size_t t = 0; t < merge->wave; t++)
-        merge_part(merge->job, &merge->job->tiles[t], i * MERGE_KEYS,
-                   (i + 1) * MERGE_KEYS);
+    TXD_TRY(txd_taps_merge_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT,
+                                tile->index + 1 == job->count));
+    add_part(job, tile);
     return TXD_OK;
-}
-
-static txd_status merge_wave(struct txd_attention *job, size_t wave)
-{
-    txd_run *run = job->run;
-    const txd_config *c = run->model->config;
-    struct merge merge = {job, wave};
-    double sums = (double)(wave * MERGE_KEYS * (c->head_dim + c->value_dim));
-
-    for (size_t i = 0; i < wave; i++)
-        TXD_TRY(txd_taps_merge_tile(run, &job->tiles[i], job->layer, TXD_SITE_GRADIENT,
-                                    job->first_tile + i + 1 == job->count));
-    return txd_parallel(&run->ctx, (job->keys + MERGE_KEYS - 1) / MERGE_KEYS, sums,
-                        merge_keys, &merge);
 }
 
 txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
@@ -257,7 +221,7 @@ txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
 
     memset(d_k, 0, rows * c->head_dim * bytes);
     memset(d_v, 0, rows * c->value_dim * bytes);
-    TXD_TRY(txd_tiles_in_waves(&job, tile_back, merge_wave));
+    TXD_TRY(txd_over_tiles(&job, tile_back, merge));
     TXD_TRY(txd_run_store(run, d_k, rows * c->head_dim));
     return txd_run_store(run, d_v, rows * c->value_dim);
 }

@@ -116,7 +116,7 @@ static txd_status make_ops(txd_run *run)
 
 static txd_status make_slots(txd_run *run)
 {
-    size_t most = txd_run_wave(run, 0);
+    size_t most = txd_run_flight(run, 0);
 
     run->slot_offset =
         txd_arena_alloc(run->arena, run->tap_count + 1, sizeof *run->slot_offset);
@@ -124,8 +124,9 @@ static txd_status make_slots(txd_run *run)
         txd_arena_alloc(run->arena, run->tap_count, sizeof *run->parameter_asks);
     run->tiles = txd_arena_alloc(run->arena, most, sizeof *run->tiles);
     run->formed_tiles = txd_arena_alloc(run->arena, most, sizeof *run->tiles);
-    if (run->slot_offset == NULL || run->parameter_asks == NULL || run->tiles == NULL ||
-        run->formed_tiles == NULL)
+    run->made = txd_arena_alloc(run->arena, most, sizeof *run->made);
+    if (run->made == NULL || run->slot_offset == NULL || run->parameter_asks == NULL ||
+        run->tiles == NULL || run->formed_tiles == NULL)
         return TXD_ERR_MEMORY;
     for (size_t t = 0; t < run->tap_count; t++)
         run->slot_offset[t + 1] =

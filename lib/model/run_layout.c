@@ -39,13 +39,15 @@ static void *carve(struct carver *carver, size_t count, size_t size)
     return here;
 }
 
-/* Tiles in flight: enough that threads seldom wait for the merge. Those of many keys
- * take long and much memory. */
-size_t txd_run_wave(const txd_run *run, size_t longest)
+/* Enough that threads seldom wait for the merge; tiles of many keys take long and much
+ * memory. */
+size_t txd_run_flight(const txd_run *run, size_t longest)
 {
     size_t threads = (size_t)run->ctx.threads;
 
-    return longest > MANY_KEYS ? threads : 2 * threads;
+    if (threads == 1)
+        return 1;
+    return longest > MANY_KEYS ? threads + 1 : 2 * threads;
 }
 
 static void carve_inputs(struct txd_run *run, struct carver *carver)
@@ -139,7 +141,7 @@ static void carve_maps(struct txd_run *run, struct carver *carver)
 {
     size_t cells = run->tile_rows * longest(run);
 
-    for (size_t i = 0; i < run->wave; i++) {
+    for (size_t i = 0; i < run->flight; i++) {
         uint8_t *visible = carve(carver, cells, 1);
         uint8_t *used = carve(carver, cells, 1);
         uint8_t *hidden = carve(carver, cells, 1);
@@ -158,7 +160,7 @@ static void carve_attention(struct txd_run *run, struct carver *carver)
 
     run->max = carve(carver, rows, sizeof(double));
     run->lse = carve(carver, rows, sizeof(double));
-    for (size_t i = 0; i < run->wave; i++)
+    for (size_t i = 0; i < run->flight; i++)
         carve_tile(run, carver, carver->base == NULL ? NULL : &run->tiles[i]);
 }
 
@@ -189,7 +191,7 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     run->tile_rows = txd_attention_tile_rows(longest(run));
     if (run->tile_rows > run->length)
         run->tile_rows = run->length;
-    run->wave = txd_run_wave(run, longest(run));
+    run->flight = txd_run_flight(run, longest(run));
     rows = rows < 1 ? 1 : (rows < LOGIT_ROWS ? rows : LOGIT_ROWS);
     run->logit_rows = rows < run->length ? rows : run->length;
     run->chunk_rows = CHUNK_ROWS;

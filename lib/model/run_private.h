@@ -49,6 +49,7 @@ struct txd_model {
  * key_begin, take part in the softmax. */
 struct txd_tile {
     txd_attention_kind kind;
+    size_t index; /* among the layer's */
     size_t batch, head, first, rows;
     size_t key_begin, keys, begin, end;
     void *values[3],
@@ -164,10 +165,11 @@ struct txd_run {
     double *max, *lse;             /* (b, h, q) of the current layer */
     struct txd_tile_arrays arrays; /* as many as some attention needs */
     struct txd_cells cells;        /* of the current attention */
-    struct txd_tile *tiles;        /* a wave of them, over their own memory */
+    struct txd_tile *tiles;        /* those in flight, over their own memory */
+    bool *made;                    /* (flight), to work in */
     struct txd_tile *formed_tiles; /* the same, aimed at `formed` */
     struct txd_stats_part *parts;  /* of a whole value, by chunk */
-    size_t wave, tile_rows, chunk_rows, logit_rows;
+    size_t flight, tile_rows, chunk_rows, logit_rows;
     void *scratch;                       /* of the operation that is called */
     char *slot;                          /* one per tap, for whole values */
     size_t *slot_offset;                 /* of each tap; [tap_count] = total */
@@ -230,7 +232,7 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
                           txd_site_kind kind, int which);
 /* True if a tap names `point` in its needs at another. */
 bool txd_tap_names(const txd_tap *tap, txd_point at, txd_point point);
-/* On the calling thread, in index order: merges it. */
+/* In index order, one at a time, on some thread: merges it. */
 txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
                                txd_site_kind kind, bool last);
 /* Reads of a row tile of the logits of one batch row, or of its gradient. */
@@ -275,8 +277,9 @@ bool txd_run_makes_again(const txd_run *run, txd_point point, int layer);
 struct txd_tile_arrays txd_tile_arrays_needed(const txd_run *run);
 /* Memory for a shape and for what taps edit in this step (run_layout.c). */
 txd_status txd_run_shape(txd_run *run, const txd_extent *extent);
-/* How many tiles are worked on at once, for the longer of the two sequences. */
-size_t txd_run_wave(const txd_run *run, size_t longest);
+/* How many tiles are in the making or wait to be merged, for the longer of the two
+ * sequences. */
+size_t txd_run_flight(const txd_run *run, size_t longest);
 /* Bytes that a shape needs. */
 txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent);
 /* Memory for the (b, h, q, k) values of this step that somebody edits; ERR_LIMIT beyond

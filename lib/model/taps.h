@@ -7,9 +7,10 @@
  * Values come in blocks: a whole value, or a tile of one (a few query rows of one
  * head; a few rows of the logits). Reading is split so that it can use all cores and
  * still give the same result for any number of threads: `reduce` runs on worker
- * threads, is pure, and writes only its slot; `merge` runs on the calling thread (but
- * see `independent`), in index order. The same taps are fed by a live pass
- * (model/run.h) and by a recording (formats/replay.h).
+ * threads, is pure, and writes only its slot; `merge` runs in index order, one at a
+ * time (but see `independent`), that of whole values on the calling thread, that of
+ * tiles on some thread, while others compute what follows. The same taps are fed by a
+ * live pass (model/run.h) and by a recording (formats/replay.h).
  */
 #ifndef TXD_MODEL_TAPS_H
 #define TXD_MODEL_TAPS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Offering attention tiles, and their gradients, to taps: reduced on the workers that
- * make them, merged in index order on the calling thread.
+ * make them, merged in index order.
  */
 #include <string.h>
 

@@ -103,6 +103,24 @@ txd_status txd_parallel(txd_ctx *ctx, size_t count, double operations,
                         txd_status (*body)(void *self, size_t i, int worker),
                         void *self);
 
+/* Tasks whose results are taken in order. */
+struct txd_in_order {
+    size_t count;
+    size_t room;       /* results that may wait, or be in the making; at least 1 */
+    bool *made;        /* (room), to work in */
+    double operations; /* of one task, as above */
+    txd_status (*make)(void *self, size_t i, int worker); /* as above */
+    txd_status (*merge)(void *self, size_t i);
+    void *self;
+};
+
+/* Calls make for every i < count, and merge for every i in index order, one at a time,
+ * on any of the threads, while others make what follows. Task i is made after result i
+ * - room was merged: memory i % room is nobody else's. Loops within merge
+ * (txd_parallel) are run together with the threads that wait. After a failure nothing
+ * that comes later is merged; the smallest failing i is told, as above. */
+txd_status txd_parallel_in_order(txd_ctx *ctx, const struct txd_in_order *tasks);
+
 /* The threads that "all" means, 1 without OpenMP. */
 int txd_threads_available(void);
 /* As many as were asked for; 0 = all. */

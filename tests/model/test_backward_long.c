@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The backward half where a pass is more than one tile of everything: blocks of 128
- * queries, tasks that add up 64 keys each, waves of tiles, row tiles of the logits.
+ * queries, tiles that take over the memory of earlier ones, row tiles of the logits.
  * Against finite differences, like test_backward_slopes.c, whose sequences are short.
  */
 #include <math.h>

@@ -1,15 +1,85 @@
 /* SPDX-License-Identifier: MIT
  *
- * All tiles of a layer, in waves: workers compute and reduce, then the calling thread
- * merges in index order, so that memory grows with the length and not with its square.
- * Where a tap edits scores, masked scores or weights, the same tiles fill the whole
- * (b, h, q, k) instead, so that the bits do not change.
+ * All tiles of a layer: threads compute and reduce them, each in memory that a later
+ * one takes over once it is merged, so that memory grows with the length and not with
+ * its square. Where a tap edits scores, masked scores or weights, the same tiles fill
+ * the whole (b, h, q, k) instead, so that the bits do not change.
  */
 #include "model/attention.h"
 
 #include <string.h>
 
-/* ---- tiles in waves ---- */
+/* ---- all tiles ---- */
+
+/* Which batch row, head and queries it is. */
+static void locate(const struct txd_attention *job, struct txd_tile *tile, size_t index)
+{
+    const txd_run *run = job->run;
+    size_t rows = run->tile_rows;
+
+    tile->index = index;
+    tile->first = index % job->blocks * rows;
+    tile->head = index / job->blocks % run->model->config->n_heads;
+    tile->batch = index / job->blocks / run->model->config->n_heads;
+    tile->rows = run->length - tile->first < rows ? run->length - tile->first : rows;
+    tile->kind = job->kind;
+}
+
+struct over_tiles {
+    const struct txd_attention *job;
+    txd_on_tile *make, *merge;
+};
+
+static txd_status make_in_flight(void *self, size_t i, int worker)
+{
+    const struct over_tiles *over = self;
+    struct txd_tile *tile = &over->job->tiles[i % over->job->run->flight];
+
+    (void)worker;
+    locate(over->job, tile, i);
+    return over->make(over->job, tile);
+}
+
+static txd_status merge_in_flight(void *self, size_t i)
+{
+    const struct over_tiles *over = self;
+
+    return over->merge(over->job, &over->job->tiles[i % over->job->run->flight]);
+}
+
+/* Nothing outlives the task: each worker has a tile. */
+static txd_status make_alone(void *self, size_t i, int worker)
+{
+    const struct over_tiles *over = self;
+    struct txd_tile *tile = &over->job->tiles[worker];
+
+    locate(over->job, tile, i);
+    return over->make(over->job, tile);
+}
+
+txd_status txd_over_tiles(const struct txd_attention *job, txd_on_tile *make,
+                          txd_on_tile *merge)
+{
+    txd_run *run = job->run;
+    const txd_config *c = run->model->config;
+    double cells = (double)run->tile_rows * (double)job->keys;
+    struct over_tiles over = {job, make, merge};
+    struct txd_in_order tasks = {
+        .count = job->count,
+        .room = run->flight,
+        .made = run->made,
+        .operations = cells * (32 + (double)(c->head_dim + c->value_dim) / 4),
+        .make = make_in_flight,
+        .merge = merge_in_flight,
+        .self = &over,
+    };
+
+    return merge != NULL ? txd_parallel_in_order(&run->ctx, &tasks)
+                         : txd_parallel(&run->ctx, tasks.count, tasks.operations,
+                                        make_alone, &over);
+}
+
+/* ---- a tile ---- */
 
 static void reduce(const struct txd_attention *job, struct txd_tile *tile, int which)
 {
@@ -17,13 +87,8 @@ static void reduce(const struct txd_attention *job, struct txd_tile *tile, int w
 }
 
 /* What was made is shown while it is at hand: in place, it is overwritten next. */
-static txd_status stream_tile(void *self, size_t i, int worker)
+static txd_status stream(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const struct txd_attention *job = self;
-    struct txd_tile *tile = &job->tiles[i];
-
-    (void)worker;
-    txd_tile_locate(job, tile, job->first_tile + i);
     txd_tile_take_arrays(job, tile);
     TXD_TRY(txd_tile_cells(job, tile));
     TXD_TRY(txd_tile_scores(job, tile));
@@ -36,51 +101,18 @@ static txd_status stream_tile(void *self, size_t i, int worker)
     return txd_tile_mix(job, tile);
 }
 
-static txd_status merge_wave(struct txd_attention *job, size_t wave)
+static txd_status merge(const struct txd_attention *job, struct txd_tile *tile)
 {
-    for (size_t i = 0; i < wave; i++)
-        TXD_TRY(txd_taps_merge_tile(job->run, &job->tiles[i], job->layer,
-                                    TXD_SITE_VALUE,
-                                    job->first_tile + i + 1 == job->count));
-    return TXD_OK;
+    size_t next = tile->index + 1;
+
+    return txd_taps_merge_tile(job->run, tile, job->layer, TXD_SITE_VALUE,
+                               next == job->count);
 }
 
-/* Under a causal mask the later tiles of a head have more to do; the threads end at
- * about the same time if these are begun first. */
-struct backwards {
-    struct txd_attention *job;
-    size_t wave;
-    txd_status (*body)(void *self, size_t i, int worker);
-};
-
-static txd_status from_the_last(void *self, size_t i, int worker)
+/* What is to be done with tiles in order: nothing if nobody looks. */
+static txd_on_tile *merging(const struct txd_attention *job)
 {
-    const struct backwards *b = self;
-
-    return b->body(b->job, b->wave - 1 - i, worker);
-}
-
-txd_status txd_tiles_in_waves(struct txd_attention *job,
-                              txd_status (*body)(void *self, size_t i, int worker),
-                              txd_status (*merge)(struct txd_attention *job,
-                                                  size_t wave))
-{
-    txd_run *run = job->run;
-    const txd_config *c = run->model->config;
-    double cells = (double)run->tile_rows * (double)job->keys;
-    double operations = cells * (32 + (double)(c->head_dim + c->value_dim) / 4);
-
-    for (size_t first = 0; first < job->count; first += run->wave) {
-        size_t wave = job->count - first < run->wave ? job->count - first : run->wave;
-        struct backwards largest_first = {job, wave, body};
-
-        job->first_tile = first;
-        TXD_TRY(
-            txd_parallel(&run->ctx, wave, operations, from_the_last, &largest_first));
-        if (merge != NULL)
-            TXD_TRY(merge(job, wave));
-    }
-    return TXD_OK;
+    return job->run->watch[TXD_SITE_VALUE].count > 0 ? merge : NULL;
 }
 
 /* ---- the whole matrix, where somebody edits it ---- */
@@ -96,51 +128,37 @@ void txd_tile_aim_at_planes(const struct txd_attention *job, struct txd_tile *ti
     tile->weights = txd_row_of(run, job->planes, 2 * plane + row, n);
 }
 
-static txd_status formed_tile(const struct txd_attention *job, struct txd_tile *tile,
-                              size_t i)
+static txd_status formed_tile(const struct txd_attention *job, struct txd_tile *tile)
 {
-    txd_tile_locate(job, tile, job->first_tile + i);
     txd_tile_aim_at_planes(job, tile);
     return txd_tile_cells(job, tile);
 }
 
-static txd_status formed_scores(void *self, size_t i, int worker)
+static txd_status formed_scores(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const struct txd_attention *job = self;
-
-    (void)worker;
-    TXD_TRY(formed_tile(job, &job->tiles[i], i));
-    return txd_tile_scores(job, &job->tiles[i]);
+    TXD_TRY(formed_tile(job, tile));
+    return txd_tile_scores(job, tile);
 }
 
-static txd_status formed_mask(void *self, size_t i, int worker)
+static txd_status formed_mask(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const struct txd_attention *job = self;
-
-    (void)worker;
-    TXD_TRY(formed_tile(job, &job->tiles[i], i));
-    return txd_tile_mask(job, &job->tiles[i]);
+    TXD_TRY(formed_tile(job, tile));
+    return txd_tile_mask(job, tile);
 }
 
-static txd_status formed_softmax(void *self, size_t i, int worker)
+static txd_status formed_softmax(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const struct txd_attention *job = self;
-
-    (void)worker;
-    TXD_TRY(formed_tile(job, &job->tiles[i], i));
-    return txd_tile_softmax(job, &job->tiles[i]);
+    TXD_TRY(formed_tile(job, tile));
+    return txd_tile_softmax(job, tile);
 }
 
-static txd_status formed_rest(void *self, size_t i, int worker)
+static txd_status formed_rest(const struct txd_attention *job, struct txd_tile *tile)
 {
-    const struct txd_attention *job = self;
-
-    (void)worker;
-    TXD_TRY(formed_tile(job, &job->tiles[i], i));
-    TXD_TRY(txd_tile_rows(job, &job->tiles[i]));
+    TXD_TRY(formed_tile(job, tile));
+    TXD_TRY(txd_tile_rows(job, tile));
     for (int which = 0; which < 3; which++)
-        reduce(job, &job->tiles[i], which);
-    return txd_tile_mix(job, &job->tiles[i]);
+        reduce(job, tile, which);
+    return txd_tile_mix(job, tile);
 }
 
 /* Edits of one of the three planes. */
@@ -154,15 +172,15 @@ static txd_status edit_plane(const struct txd_attention *job, txd_point point,
                          txd_row_of(run, job->planes, plane * rows, job->keys));
 }
 
-static txd_status formed_attention(struct txd_attention *job)
+static txd_status formed_attention(const struct txd_attention *job)
 {
-    TXD_TRY(txd_tiles_in_waves(job, formed_scores, NULL));
+    TXD_TRY(txd_over_tiles(job, formed_scores, NULL));
     TXD_TRY(edit_plane(job, TXD_POINT_ATTN_SCORES, 0));
-    TXD_TRY(txd_tiles_in_waves(job, formed_mask, NULL));
+    TXD_TRY(txd_over_tiles(job, formed_mask, NULL));
     TXD_TRY(edit_plane(job, TXD_POINT_ATTN_MASKED, 1));
-    TXD_TRY(txd_tiles_in_waves(job, formed_softmax, NULL));
+    TXD_TRY(txd_over_tiles(job, formed_softmax, NULL));
     TXD_TRY(edit_plane(job, TXD_POINT_ATTN_WEIGHTS, 2));
-    return txd_tiles_in_waves(job, formed_rest, merge_wave);
+    return txd_over_tiles(job, formed_rest, merging(job));
 }
 
 static unsigned wanted(const struct txd_attention *job, txd_site_kind kind,
@@ -225,7 +243,7 @@ struct txd_attention txd_attention_begin(txd_run *run, int layer,
     if (job.planes == NULL)
         return job;
     job.tiles = run->formed_tiles;
-    memcpy(job.tiles, run->tiles, run->wave * sizeof *run->tiles);
+    memcpy(job.tiles, run->tiles, run->flight * sizeof *run->tiles);
     return job;
 }
 
@@ -235,5 +253,5 @@ txd_status txd_attend(txd_run *run, int layer, txd_attention_kind kind)
 
     if (job.planes != NULL)
         return formed_attention(&job);
-    return txd_tiles_in_waves(&job, stream_tile, merge_wave);
+    return txd_over_tiles(&job, stream, merging(&job));
 }
