@@ -18,8 +18,8 @@
 /* What the kernels read and write. */
 static struct {
     float x[CELLS], y[CELLS], out[CELLS];
-    float gain[WIDTH], top[WIDTH], cosine[WIDTH], sine[WIDTH];
-    double sum[WIDTH], speed[WIDTH];
+    float gain[WIDTH], top[WIDTH], most[WIDTH], cosine[WIDTH], sine[WIDTH];
+    double sum[WIDTH], speed[WIDTH], cell[WIDTH];
     uint8_t keep[CELLS];
 } * data;
 

@@ -19,6 +19,7 @@ typedef struct pooled {
     size_t mean[2], max[2]; /* datasets: of attention, of cross-attention */
     txd_room cells;         /* sum, top and count (b, h, i, j) of the layer at hand */
     double *sum, *top, *count;
+    txd_room written; /* in the file's dtype */
 } pooled;
 
 static unsigned ask(txd_site_kind kind, txd_point point)
@@ -191,10 +192,12 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     txd_pool_grid to = grid_of(state, block);
     size_t cells = to.queries.cells * to.keys.cells;
     bool from_slot = slot && fits(state, block);
+    double keys[TXD_POOL_MOST];
 
     if (!block->value.data && txd_tensor_count(&block->value) > 0)
         return txd_fail(TXD_ERR_MISSING, "%s: the weights were not formed",
                         block->site->name);
+    txd_pool_keys(keys, &to, block);
     for (size_t i = 0; i < txd_block_heads(block); i++) {
         size_t place = txd_block_head(block, i) * cells;
 
@@ -202,7 +205,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
         to.top = state->top + place;
         if (!txd_probe_wants_head(&state->frame, block, i))
             continue;
-        txd_pool_count(state->count + place, &to, block, i);
+        txd_pool_count(state->count + place, &to, block, keys, i);
         if (from_slot)
             add_slot(state, place, block, slot);
         else
@@ -211,11 +214,29 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     return TXD_OK;
 }
 
-/* Turns sums into means in place; cells that got nothing are NaN. */
+/* Cells that got nothing are NaN; `by` divides the others. */
+static void fill_written(const pooled *state, size_t cells, const double *from,
+                         const double *by)
+{
+    bool narrow = txd_probe_real(state->frame.context) == TXD_F32;
+    double *wide = state->written.data;
+    float *floats = state->written.data;
+
+    for (size_t i = 0; i < cells; i++) {
+        double value = state->count[i] > 0 ? (by ? from[i] / by[i] : from[i]) : NAN;
+
+        if (narrow)
+            floats[i] = (float)value;
+        else
+            wide[i] = value;
+    }
+}
+
 static txd_status end(void *self, const txd_block *block)
 {
     pooled *state = self;
     txd_recording *recording = state->frame.context->recording;
+    txd_dtype dtype = txd_probe_real(state->frame.context);
     txd_attention_kind kind = txd_point_attention(block->site->point);
     txd_pool_grid grid = grid_of(state, block);
     size_t step = (size_t)block->pass->step;
@@ -226,16 +247,13 @@ static txd_status end(void *self, const txd_block *block)
 
     if (all == 0)
         return TXD_OK;
-    for (size_t i = 0; i < all; i++) {
-        bool any = state->count[i] > 0;
-
-        state->sum[i] = any ? state->sum[i] / state->count[i] : NAN;
-        state->top[i] = any ? state->top[i] : NAN;
-    }
+    TXD_TRY(txd_probe_reserve(&state->written, &state->frame, all, sizeof(double)));
+    fill_written(state, all, state->sum, state->count);
     TXD_TRY(txd_recording_write(recording, state->mean[kind], step, start, count,
-                                state->sum, TXD_F64));
+                                state->written.data, dtype));
+    fill_written(state, all, state->top, NULL);
     return txd_recording_write(recording, state->max[kind], step, start, count,
-                               state->top, TXD_F64);
+                               state->written.data, dtype);
 }
 
 const txd_probe txd_probe_pooled = {
@@ -244,7 +262,7 @@ const txd_probe txd_probe_pooled = {
     .points = "layers.*.attn.weights,layers.*.cross.weights",
     .ask = ask,
     .by_head = true,
-    .number = {"cells", 64, 1, 256},
+    .number = {"cells", 64, 1, TXD_POOL_MOST},
     .state_bytes = sizeof(pooled),
     .fill = fill,
     .begin = begin,

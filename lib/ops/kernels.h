@@ -73,6 +73,17 @@ struct txd_row_scan {
     bool finite;
 };
 
+/* Lines of a matrix, their begins `stride` elements apart. */
+struct txd_lines {
+    size_t count, stride;
+};
+
+/* Sums and largest elements of columns. */
+struct txd_columns {
+    const double *sum;
+    const float *top;
+};
+
 typedef struct txd_kernels {
     const char *name; /* "avx512", "avx2", "portable" */
 
@@ -147,8 +158,14 @@ typedef struct txd_kernels {
                  size_t end);
     /* -sum of x log x over x > 0, x finite: each term within 2^-35 of itself. */
     double (*entropy)(const float *x, size_t count);
-    /* sum += x; top = the larger of top and x, NaN if either is. */
-    void (*columns)(double *sum, float *top, const float *x, size_t count);
+    /* Of each of `count` columns of these lines: its sum, and the largest element, NaN
+     * if there is one, -infinity of none. */
+    void (*columns)(double *sum, float *top, const float *x, size_t count,
+                    struct txd_lines lines);
+    /* The same of `count` runs of columns, of what `columns` made: the first begins at
+     * 0, run i ends before ends[i], where the next one begins. */
+    void (*column_runs)(double *sum, float *top, struct txd_columns from,
+                        const uint32_t *ends, size_t count);
 } txd_kernels;
 
 /* The best set that this CPU runs. */

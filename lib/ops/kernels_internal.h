@@ -35,7 +35,7 @@
         .largest = largest_row, .exp_sums = exp_sums_row,                              \
         .scale_twice = scale_twice_row, .dot = dot_row, .weigh = weigh_row,            \
         .moments = moments_row, .weights = weights_row, .entropy = entropy_row,        \
-        .columns = columns_row, .scan = scan_row,                                      \
+        .columns = columns_rows, .column_runs = column_runs, .scan = scan_row,         \
     }
 
 #endif

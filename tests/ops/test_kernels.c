@@ -91,17 +91,35 @@ static void run_entropy(const txd_kernels *k, const struct kernel_row *row)
     row->numbers[0] = k->entropy(row->x, row->count);
 }
 
+/* The row as lines of every length, and those as runs of every width. */
 static void run_columns(const txd_kernels *k, const struct kernel_row *row)
 {
-    double sum[KERNEL_LENGTHS];
+    double sum[KERNEL_LENGTHS], runs[KERNEL_LENGTHS];
+    float top[KERNEL_LENGTHS], tops[KERNEL_LENGTHS];
+    uint32_t ends[KERNEL_LENGTHS];
 
-    for (size_t i = 0; i < row->count; i++) {
-        sum[i] = 0x1p-40 * (double)i;
-        row->out[i] = row->y[i];
-    }
-    k->columns(sum, row->out, row->x, row->count);
     for (size_t i = 0; i < row->count; i++)
-        row->numbers[i % KERNEL_NUMBERS] += sum[i];
+        row->out[i] = 0;
+    for (size_t width = 1; width <= row->count; width++) {
+        struct txd_lines lines = {row->count / width, width};
+        size_t count = 0;
+
+        k->columns(sum, top, row->x, width, lines);
+        for (size_t end = 0; end < width; count++) {
+            end += (count + width) % 41 + (count % 3 != 0);
+            end = end < width ? end : width;
+            ends[count] = (uint32_t)end;
+        }
+        k->column_runs(runs, tops, (struct txd_columns){sum, top}, ends, count);
+        for (size_t i = 0; i < width; i++) {
+            row->out[i] = top[i];
+            row->numbers[(i + width) % KERNEL_NUMBERS] += sum[i];
+        }
+        for (size_t i = 0; i < count; i++) {
+            row->out[i] = row->out[i] + tops[i] * (float)(i + 1);
+            row->numbers[(i + width) % KERNEL_NUMBERS] += runs[i];
+        }
+    }
 }
 
 static void run_products(const txd_kernels *k, const struct kernel_row *row)
