@@ -153,7 +153,7 @@ static void describe(txd_dataset_spec *spec, const txd_probe_frame *frame,
     }
     if (txd_point_get(site->point)->place == TXD_PLACE_INPUT)
         spec->dtype = TXD_I32;
-    else if (site->point != TXD_POINT_INPUT_MEMORY)
+    else if (txd_site_is_gradient(site->kind) || site->point != TXD_POINT_INPUT_MEMORY)
         store(spec, context);
     spec->fill_zero = txd_full_is_weights(site) && txd_probe_is_whole(frame, site);
     spec->rank = txd_point_dims(spec->dims, context->claimed, site->point, &extent);

@@ -39,10 +39,10 @@ const char *txd_storage_name(txd_storage storage);
 txd_storage txd_storage_find(const char *name);
 /* The dtype in the file of values of a dtype; false if no digit is lost by it. */
 bool txd_storage_apply(txd_dtype *dtype, txd_storage storage);
-/* What it loses beside what `dtype` does: the unit roundoff and the smallest number;
- * zeros if nothing. */
+/* What it loses beside what `dtype` does: the unit roundoff and the smallest number,
+ * zeros if nothing; and beyond what finite values become infinite, INFINITY if none. */
 typedef struct txd_storage_loss {
-    double roundoff, tiny;
+    double roundoff, tiny, largest;
 } txd_storage_loss;
 txd_storage_loss txd_storage_loss_of(txd_storage storage, txd_dtype dtype);
 

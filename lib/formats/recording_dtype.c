@@ -6,6 +6,8 @@
  */
 #include "formats/recording.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 const char *txd_recording_dtype(txd_dtype dtype)
@@ -72,12 +74,17 @@ bool txd_storage_apply(txd_dtype *dtype, txd_storage storage)
 txd_storage_loss txd_storage_loss_of(txd_storage storage, txd_dtype dtype)
 {
     static const txd_storage_loss losses[TXD_STORAGES] = {
-        [TXD_STORAGE_F32] = {0x1p-24, 0x1p-149},
+        [TXD_STORAGE_F32] = {0x1p-24, 0x1p-149, FLT_MAX},
         /* Cut off instead of rounded up, the largest are off by twice as much. */
-        [TXD_STORAGE_F32R12] = {0x1p-12, 0x1p-138},
-        [TXD_STORAGE_F16] = {0x1p-11, 0x1p-24},
+        [TXD_STORAGE_F32R12] = {0x1p-12, 0x1p-138, FLT_MAX},
+        [TXD_STORAGE_F16] = {0x1p-11, 0x1p-24, 65504},
     };
+    txd_dtype stored = dtype;
+    txd_storage_loss loss = {0, 0, INFINITY};
 
-    return txd_storage_apply(&dtype, storage) ? losses[storage]
-                                              : (txd_storage_loss){0, 0};
+    if (txd_storage_apply(&stored, storage))
+        loss = losses[storage];
+    if (stored == dtype)
+        loss.largest = INFINITY;
+    return loss;
 }

@@ -4,6 +4,7 @@
  * heads and steps the probes were told to record: the others hold the fill value,
  * which must not be taken for what the model did.
  */
+#include <math.h>
 #include "formats/recording.h"
 #include "formats/replay_internal.h"
 
@@ -138,11 +139,14 @@ static bool has_stats(const txd_replay_stop *stop)
 
 bool txd_replay_takes_stats(const txd_replay *replay, const txd_replay_stop *stop)
 {
+    txd_point point = stop->site.point;
     bool is_input = stop->site.kind == TXD_SITE_VALUE &&
-                    txd_point_get(stop->site.point)->place == TXD_PLACE_INPUT;
+                    (txd_point_get(point)->place == TXD_PLACE_INPUT ||
+                     point == TXD_POINT_INPUT_MEMORY);
 
     return stop->value != TXD_REPLAY_NONE &&
-           (is_input || replay->storage != TXD_STORAGE_F16);
+           (is_input ||
+            txd_storage_loss_of(replay->storage, replay->format).largest == INFINITY);
 }
 
 /* Row statistics apart, which values of attn.weights alone have. */

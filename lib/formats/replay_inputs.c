@@ -79,8 +79,7 @@ static void lose_digits(txd_pass *pass, const txd_replay *replay)
 
     pass->u_store = fmax(pass->u_store, loss.roundoff);
     pass->tiny = fmax(pass->tiny, loss.tiny);
-    if (replay->storage == TXD_STORAGE_F16)
-        pass->largest = fmin(pass->largest, txd_roundoff_of_format(TXD_F16).largest);
+    pass->largest = fmin(pass->largest, loss.largest);
 }
 
 txd_status txd_feed_inputs(txd_feed *feed, int step)

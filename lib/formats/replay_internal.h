@@ -105,7 +105,7 @@ bool txd_replay_recorded(const txd_replay *replay, const char *probe,
                          const txd_site *site, int step, int head);
 
 /* Whether statistics that were not recorded may be taken of the value: an infinity of
- * what was stored as float16 need not be the pass's. */
+ * what was stored in a narrower range need not be the pass's. */
 bool txd_replay_takes_stats(const txd_replay *replay, const txd_replay_stop *stop);
 
 /* Puts the recording's path in front of the message of a failure. */

@@ -250,6 +250,31 @@ with h5py.File("double.h5") as file, h5py.File("wide.h5") as wide:
 result = exits(0, "their recording is judged", "check", "double.h5")
 holds("by float32's digits", result.out, "recorded as f32", "PASS row_sum ")
 
+# What float32 cannot hold was finite in the pass, too.
+HUGE = ('weights={init=({params="embed.tok.weight";scheme="constant";value=1e20;},'
+        '{params="*.qkv.weight";scheme="normal";std=1e20;});}')
+for storage in ("f32", "f32r12"):
+    exits(1, f"double values beyond {storage}", "run", "model.cfg", "-q", "--backend",
+          "ref64", "-o", "beyond.h5", "--set", f'recording.storage="{storage}"',
+          "--set", HUGE, "--set", 'record=({probe="full";points="*.scores";},'
+          '{probe="full";points="embed.tok";})')
+    with h5py.File("beyond.h5") as file:
+        ok("are infinite in the file",
+           numpy.isinf(file["value/layers/0/attn/scores/full"][:]).any())
+    result = exits(77, "which is not said of the pass", "check", "beyond.h5", "--only",
+                   "finite")
+    holds("as nobody can tell", result.out, "SKIP finite ")
+
+# Gradients of inputs are values like others.
+exits(0, "the gradient of a memory", "run", SOURCE + "/examples/memory.cfg", "-q", "-o",
+      "memory.h5", "--set", 'recording.storage="f16"', "--set",
+      'record=({probe="full";points="input.memory,input.memory@grad";})')
+with h5py.File("memory.h5") as file:
+    gradient = file["grad/input/memory/full"]
+    equal("is stored as the file says, the memory as it is",
+          (gradient.dtype, gradient.attrs.get("storage"),
+           file["value/input/memory/full"].dtype), ("f2", "f16", "f4"))
+
 # What float16 cannot hold was finite in the pass.
 exits(1, "large values", "run", "model.cfg", "-q", "-o", "large.h5", "--set",
       'recording.storage="f16"', "--set",
