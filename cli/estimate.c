@@ -77,6 +77,9 @@ int txd_estimate_print(txd_session *session, const txd_options *options)
     txd_text_addf(&out, "on disk      %zu bytes (%s)%s\n", cost.disk,
                   txd_output_bytes(text[0], sizeof text[0], (double)cost.disk),
                   context.how.deflate ? " before compression" : "");
+    if (cost.wrong > 0)
+        txd_text_addf(&out, "if wrong     up to %zu bytes (%s) more\n", cost.wrong,
+                      txd_output_bytes(text[0], sizeof text[0], (double)cost.wrong));
     txd_text_addf(&out, "peak memory  %zu bytes (%s)\n", memory,
                   txd_output_bytes(text[1], sizeof text[1], (double)memory));
     return txd_output_result(&out, TXD_EXIT_HELD);

@@ -235,6 +235,7 @@ txd_probe_context txd_session_context(const txd_session *session)
                                .length = session->length,
                                .memory = session->memory,
                                .steps = session->steps,
+                               .is_faulty = session->fault_count > 0,
                                .how = session->how};
 }
 

@@ -250,7 +250,7 @@ static txd_status measure(size_t *total, budget *b)
     status = txd_recorder_plan(&list, &cost, b->context, b->left, b->left_count);
     txd_text_finish(&list);
     TXD_TRY(status);
-    *total = cost.disk;
+    TXD_TRY(txd_size_add(total, cost.disk, cost.wrong));
     TXD_TRY(txd_arena_create(&arena));
     status = measure_full(b, arena);
     txd_arena_destroy(arena);
@@ -298,11 +298,13 @@ static txd_status fit(budget *b, txd_text *said)
         group *g = largest(b);
 
         if (!g)
-            return txd_fail(TXD_ERR_CONFIG,
-                            "recording.max_bytes is %zu, but the recording would take "
-                            "%zu bytes even without full values; allow more, or record "
-                            "less (`run --dry-run` says what takes how much)",
-                            most, total);
+            return txd_fail(
+                TXD_ERR_CONFIG,
+                "recording.max_bytes is %zu, but the recording would take "
+                "%zu bytes even without full values, with what it "
+                "takes to list all that may be wrong; allow more, or record less "
+                "(`run --dry-run` says what takes how much)",
+                most, total);
         thin(b, g);
         TXD_TRY(measure(&total, b));
     }

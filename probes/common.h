@@ -190,6 +190,7 @@ typedef struct txd_table {
     const char *path; /* "events/leaks" */
     const txd_table_column *columns;
     size_t column_count, rows, capacity; /* rows: since the last write */
+    size_t most;                         /* rows per step that there can be */
     txd_room data[TXD_TABLE_COLUMNS];
     struct txd_table *next;
 } txd_table;

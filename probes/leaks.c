@@ -61,11 +61,15 @@ static unsigned ask(txd_site_kind kind, txd_point point)
 static txd_status fill(void *self)
 {
     leaks *state = self;
+    const txd_probe_context *context = state->frame.context;
 
     txd_table_create(&state->counts, &state->frame, "events/leak_counts", count_columns,
                      sizeof count_columns / sizeof *count_columns);
     txd_table_create(&state->cells, &state->frame, "events/leaks", cell_columns,
                      sizeof cell_columns / sizeof *cell_columns);
+    state->counts.most = state->frame.sites[TXD_SITE_VALUE].count * context->batch *
+                         context->claimed->n_heads;
+    state->cells.most = state->frame.number;
     return TXD_OK;
 }
 

@@ -72,6 +72,8 @@ static txd_status fill(void *self)
         frame->tap.needs = needs;
     txd_table_create(&state->table, frame, "events/nonfinite", columns,
                      sizeof columns / sizeof *columns);
+    for (int kind = 0; kind < TXD_SITE_KINDS; kind++)
+        state->table.most += frame->sites[kind].count;
     return TXD_OK;
 }
 

@@ -14,10 +14,15 @@
 #define CHECK_COLUMNS (8 + 12)
 #define CHECK_ROWS 32
 
+/* A text: where it lies, and itself, as long as names of sites mostly are. */
+#define REFERENCE_BYTES 16
+#define TEXT_BYTES 64
+
 typedef struct listing {
     txd_text *out;
     const char *probe;
-    size_t total;
+    size_t total, wrong;
+    bool is_faulty;
     txd_recording_memory memory;
 } listing;
 
@@ -66,6 +71,8 @@ static txd_status add_dataset(void *self, const txd_probe_dataset *dataset)
     add_shape(out, spec);
     txd_text_add(out, "\n");
     txd_recording_memory_add(&list->memory, spec);
+    if (list->is_faulty && spec->fill_zero)
+        TXD_TRY(txd_size_add(&list->wrong, list->wrong, dataset->left_out));
     return txd_size_add(&list->total, list->total, bytes);
 }
 
@@ -104,6 +111,30 @@ static txd_status add_tables(listing *list, const txd_probe_context *context)
     return add_columns(list, &checks, CHECK_COLUMNS);
 }
 
+/* What the tables of a probe come to if there is all that they can hold. */
+static txd_status add_events(listing *list, const txd_probe_frame *frame)
+{
+    for (const txd_table *table = frame->tables; table; table = table->next) {
+        size_t rows, bytes, texts;
+
+        TXD_TRY(txd_size_mul(&rows, table->most, frame->context->steps));
+        TXD_TRY(txd_size_mul(&texts, rows, TEXT_BYTES));
+        for (size_t i = 0; i < table->column_count; i++) {
+            bool is_text = table->columns[i].kind == TXD_CELL_TEXT;
+            txd_dataset_spec spec = txd_recording_column(rows);
+
+            if (is_text)
+                TXD_TRY(txd_size_mul(&spec.dims[0], spec.dims[0],
+                                     REFERENCE_BYTES / sizeof(double)));
+            bytes = txd_recording_estimate(&spec);
+            TXD_TRY(txd_size_add(&list->wrong, list->wrong, bytes));
+            if (is_text)
+                TXD_TRY(txd_size_add(&list->wrong, list->wrong, texts));
+        }
+    }
+    return TXD_OK;
+}
+
 static txd_status add_all(listing *list, txd_arena *arena,
                           const txd_probe_context *context, const txd_probe_use *uses,
                           size_t count)
@@ -116,10 +147,13 @@ static txd_status add_all(listing *list, txd_arena *arena,
     TXD_TRY(txd_probe_parts(&parts, &part_count, arena, uses, count));
     for (size_t i = 0; i < part_count; i++) {
         txd_probe_frame *frame;
+        txd_status status;
 
         list->probe = parts[i].probe->name;
         TXD_TRY(txd_probe_create(&frame, parts[i].probe, parts[i].first, context));
+        status = add_events(list, frame);
         txd_probe_destroy(frame);
+        TXD_TRY(status);
     }
     return TXD_OK;
 }
@@ -129,7 +163,7 @@ txd_status txd_recorder_plan(txd_text *out, txd_recorder_cost *cost,
                              const txd_probe_use *uses, size_t count)
 {
     txd_probe_context dry = *context;
-    listing list = {.out = out, .probe = "input"};
+    listing list = {.out = out, .probe = "input", .is_faulty = context->is_faulty};
     const txd_probe_listing listener = {add_dataset, &list};
     txd_arena *arena = NULL;
     txd_status status;
@@ -145,6 +179,7 @@ txd_status txd_recorder_plan(txd_text *out, txd_recorder_cost *cost,
     if (status != TXD_OK)
         return status;
     cost->disk = list.total;
+    cost->wrong = list.wrong;
     cost->memory = txd_recording_memory_total(&list.memory);
     return TXD_OK;
 }

@@ -72,9 +72,11 @@ txd_status txd_recorder_close(txd_recorder *recorder, bool complete);
 /* Closes and removes PATH.part; frees. For failures before the first step. */
 void txd_recorder_discard(txd_recorder *recorder);
 
-/* Bytes of the finished file, and of the memory that writing it takes. */
+/* Bytes of the finished file, of the memory that writing it takes, and by what the file
+ * may be larger if much is wrong: tables of events, empty in a healthy model, become as
+ * long as they can; and of a faulty one, what the mask hides is not 0. */
 typedef struct txd_recorder_cost {
-    size_t disk, memory;
+    size_t disk, memory, wrong;
 } txd_recorder_cost;
 
 /* Everything that a run would record: a line per dataset (point, shape, dtype, bytes)

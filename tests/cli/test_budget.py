@@ -86,6 +86,24 @@ for share in (0.7, 0.3, 0.1):
     ok("the dry run says what will be there", estimate <= most and
        said(dry) == lines, said(dry))
 
+# Room is kept for what is found to be wrong, which takes none where nothing is.
+EVENTS = ("--set", 'record=({probe="full";points="*.attn.weights,*.attn.q,logits";},'
+          '{probe="nonfinite";},{probe="leaks";})')
+for faults in ("mask_missing", "nan_in_weights"):
+    FAULT = ("--set", f'faults=({{name="{faults}";}})')
+    whole, dry = size_of(*EVENTS, *FAULT)
+    wrong = int(re.search(r"^if wrong +up to (\d+) bytes", dry.out, re.M).group(1))
+    for most in (whole, whole + wrong):
+        result = run("events.h5", *EVENTS, *limit(most), *FAULT, status=1)
+        with h5py.File("events.h5") as file:
+            ok(f"{faults} is listed", "leaks" in file["events"] or
+               "nonfinite" in file["events"])
+        ok("within the limit", os.path.getsize("events.h5") <= most,
+           f"{os.path.getsize('events.h5')} of {most}")
+        equal("for which something is left out, if need be", bool(said(result)),
+              most == whole)
+ok("no room where nobody lists", "if wrong" not in size_of()[1].out)
+
 # With one step layers go, then the point.
 ONE = ("--set", "input.steps=1")
 whole, _ = size_of(*ONE)
