@@ -155,15 +155,3 @@ void txd_f16_store(uint16_t *out, const float *values, size_t count)
             out[i] = txd_f32_to_f16(values[i]);
     }
 }
-
-void txd_f16_round(float *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        values[i] = txd_f16_to_f32(txd_f32_to_f16(values[i]));
-}
-
-void txd_bf16_round(float *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        values[i] = txd_bf16_to_f32(txd_f32_to_bf16(values[i]));
-}

@@ -26,11 +26,6 @@ uint16_t txd_f32_to_bf16(float value);
 uint16_t txd_f64_to_f16(double value);
 uint16_t txd_f64_to_bf16(double value);
 
-/* Each of `count` floats becomes the value that it would have after a way through the
- * 16 bits and back. */
-void txd_f16_round(float *values, size_t count);
-void txd_bf16_round(float *values, size_t count);
-
 #ifdef __cplusplus
 }
 #endif

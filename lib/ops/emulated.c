@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "base/half.h"
+#include "ops/kernels.h"
 #include "ops/cpu.h"
 #include "ops/kernels.h"
 #include "ops/ref.h"
@@ -218,11 +218,11 @@ ROUNDED(loss_back, loss_back, DENSE(a->d_logits, (a->rows * a->vocab)))
 #define TXD_OP(name, arguments)                                                        \
     txd_status txd_bf16_##name(txd_ctx *ctx, const struct txd_##arguments##_args *a)   \
     {                                                                                  \
-        return name##_rounded(ctx, a, txd_bf16_round);                                 \
+        return name##_rounded(ctx, a, txd_kernels_here()->round_bf16);                 \
     }                                                                                  \
     txd_status txd_fp16_##name(txd_ctx *ctx, const struct txd_##arguments##_args *a)   \
     {                                                                                  \
-        return name##_rounded(ctx, a, txd_f16_round);                                  \
+        return name##_rounded(ctx, a, txd_kernels_here()->round_f16);                  \
     }
 TXD_OPS(TXD_OP)
 #undef TXD_OP

@@ -166,6 +166,11 @@ typedef struct txd_kernels {
      * 0, run i ends before ends[i], where the next one begins. */
     void (*column_runs)(double *sum, float *top, struct txd_columns from,
                         const uint32_t *ends, size_t count);
+
+    /* Each becomes what it would be after a way through these formats and back: as
+     * base/half.h says. */
+    void (*round_bf16)(float *values, size_t count);
+    void (*round_f16)(float *values, size_t count);
 } txd_kernels;
 
 /* The best set that this CPU runs. */

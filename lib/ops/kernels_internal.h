@@ -16,6 +16,7 @@
 #include "ops/kernels_norm_internal.h"
 #include "ops/kernels_products_internal.h"
 #include "ops/kernels_rotate_internal.h"
+#include "ops/kernels_round_internal.h"
 #include "ops/kernels_scan_internal.h"
 #include "ops/kernels_sizes_internal.h"
 #include "ops/kernels_softmax_internal.h"
@@ -36,6 +37,7 @@
         .scale_twice = scale_twice_row, .dot = dot_row, .weigh = weigh_row,            \
         .moments = moments_row, .weights = weights_row, .entropy = entropy_row,        \
         .columns = columns_rows, .column_runs = column_runs, .scan = scan_row,         \
+        .round_bf16 = round_bf16_row, .round_f16 = round_f16_row,                      \
     }
 
 #endif

@@ -17,13 +17,11 @@ typedef struct layout {
     float (*widen)(uint16_t);
     uint16_t (*narrow)(float);
     uint16_t (*narrow_double)(double);
-    void (*round)(float *, size_t);
 } layout;
 
-static const layout f16 = {
-    10, 15, 31, txd_f16_to_f32, txd_f32_to_f16, txd_f64_to_f16, txd_f16_round};
+static const layout f16 = {10, 15, 31, txd_f16_to_f32, txd_f32_to_f16, txd_f64_to_f16};
 static const layout bf16 = {
-    7, 127, 255, txd_bf16_to_f32, txd_f32_to_bf16, txd_f64_to_bf16, txd_bf16_round};
+    7, 127, 255, txd_bf16_to_f32, txd_f32_to_bf16, txd_f64_to_bf16};
 
 static uint32_t bits_of(float value)
 {
@@ -189,25 +187,6 @@ static void check_nans(const layout *l)
     ck_assert_uint_eq(l->narrow_double(double_of(0x7ff0000000000001u)), top | quiet);
 }
 
-static void check_rounding_in_place(const layout *l)
-{
-    enum { COUNT = 4096 };
-    static float x[COUNT], twice[COUNT];
-    uint64_t key = txd_rng_key(3, "half");
-
-    for (uint64_t i = 0; i < COUNT; i++)
-        x[i] = float_of((uint32_t)txd_rng_bits(key, i));
-    x[0] = -0.0f;
-    memcpy(twice, x, sizeof x);
-    l->round(x, COUNT - 1);
-    for (uint64_t i = 0; i + 1 < COUNT; i++)
-        ck_assert_uint_eq(bits_of(x[i]), bits_of(l->widen(l->narrow(twice[i]))));
-    ck_assert_uint_eq(bits_of(x[COUNT - 1]), bits_of(twice[COUNT - 1]));
-    memcpy(twice, x, sizeof x);
-    l->round(twice, COUNT - 1);
-    ck_assert_mem_eq(twice, x, sizeof x);
-}
-
 START_TEST(every_float16_widens_to_its_value_and_back)
 {
     check_every_pattern(&f16);
@@ -289,13 +268,6 @@ START_TEST(a_nan_keeps_its_sign_and_upper_payload_and_becomes_quiet)
 }
 END_TEST
 
-START_TEST(rounding_in_place_is_the_way_there_and_back_and_changes_nothing_again)
-{
-    check_rounding_in_place(&f16);
-    check_rounding_in_place(&bf16);
-}
-END_TEST
-
 START_TEST(a_signalling_nan_with_low_payload_stays_a_nan)
 {
     float signalling = float_of(0x7f800001u);
@@ -339,7 +311,6 @@ TEST_MAIN(every_float16_widens_to_its_value_and_back,
           random_floats_round_to_the_nearest_half,
           random_doubles_round_to_the_nearest_half_at_once,
           a_nan_keeps_its_sign_and_upper_payload_and_becomes_quiet,
-          rounding_in_place_is_the_way_there_and_back_and_changes_nothing_again,
           a_signalling_nan_with_low_payload_stays_a_nan,
           overflow_starts_at_half_a_step_beyond_the_largest_bfloat16,
           overflow_starts_at_half_a_step_beyond_the_largest_float16)

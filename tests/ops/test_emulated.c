@@ -18,14 +18,13 @@ static txd_ctx one = {1};
 
 struct format {
     const char *backend;
-    void (*round)(float *, size_t);
     uint16_t (*of_double)(double);
     float (*widen)(uint16_t);
 };
 
 static const struct format formats[] = {
-    {"bf16", txd_bf16_round, txd_f64_to_bf16, txd_bf16_to_f32},
-    {"fp16", txd_f16_round, txd_f64_to_f16, txd_f16_to_f32},
+    {"bf16", txd_f64_to_bf16, txd_bf16_to_f32},
+    {"fp16", txd_f64_to_f16, txd_f16_to_f32},
 };
 
 static const txd_backend *backend_of(const char *name)
@@ -106,7 +105,8 @@ START_TEST(a_softmax_in_float32_is_rounded_once_at_its_end)
         fill_scores(scores, f);
         run_softmax(backend_of("cpu32"), exact, scores, exact_lse, false);
         run_softmax(backend_of(f->backend), out, scores, lse, false);
-        f->round(exact, ROWS * KEYS);
+        for (size_t n = 0; n < ROWS * KEYS; n++)
+            exact[n] = rounded(f, (double)exact[n]);
         ck_assert_mem_eq(out, exact, sizeof out);
         ck_assert_mem_eq(lse, exact_lse, sizeof lse);
     }
