@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of a dataset from its chunks, by pread: each chunk is read and unpacked on
- * its own and goes row by row where it belongs. What a file says of sizes is held
- * against the sizes that must be.
+ * Blocks of a dataset from its chunks: each chunk is read and unpacked on its own and
+ * goes row by row where it belongs. What a file says of sizes is held against the sizes
+ * that must be.
  */
 #include "formats/h5_direct_internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "formats/inflate_internal.h"
 #include "ops/ops.h"
@@ -18,6 +16,10 @@
  * with what lies between them, as far as that is not too much. */
 #define LONG_RUN ((size_t)32 << 10)
 #define MAX_SPAN ((size_t)16 << 20)
+/* Rows between which nothing lies are read into place, too, so many at once; of less
+ * than this each costs more than to copy it. */
+#define ROWS_AT_ONCE 256
+#define LEAST_ROW ((size_t)256)
 
 /* A copy of a chunk's part: rows along the last axis. */
 typedef struct piece {
@@ -29,34 +31,11 @@ typedef struct piece {
     unsigned char *out;
 } piece;
 
-/* ---- the file ---- */
-
 static txd_status read_bytes(const piece *p, void *out, uint64_t at, size_t bytes)
 {
-    const txd_h5_direct *d = p->direct;
-    unsigned char *to = out;
+    struct iovec to = {out, bytes};
 
-    if (at > d->file_bytes || bytes > d->file_bytes - at)
-        return txd_fail(TXD_ERR_FORMAT,
-                        "%s: /%s: chunk %llu: expected %zu bytes from %llu on, the "
-                        "file has %llu: it is damaged or was cut off",
-                        d->file, d->path, (unsigned long long)p->chunk->index, bytes,
-                        (unsigned long long)at, (unsigned long long)d->file_bytes);
-    while (bytes > 0) {
-        ssize_t got = pread(d->file_number, to, bytes, (off_t)at);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return txd_fail(got < 0 ? TXD_ERR_IO : TXD_ERR_FORMAT,
-                            "%s: /%s: reading %zu bytes from %llu on failed: %s",
-                            d->file, d->path, bytes, (unsigned long long)at,
-                            got < 0 ? strerror(errno) : "the file ends before them");
-        to += got;
-        at += (uint64_t)got;
-        bytes -= (size_t)got;
-    }
-    return TXD_OK;
+    return txd_h5_direct_bytes(p->direct, p->chunk, at, &to, 1);
 }
 
 /* ---- rows ---- */
@@ -65,6 +44,10 @@ static void fill_row(unsigned char *to, const txd_h5_direct *d, size_t count)
 {
     size_t all = count * d->element, done = d->element;
 
+    if (memcmp(d->fill, d->fill + 1, done - 1) == 0) {
+        memset(to, d->fill[0], all);
+        return;
+    }
     memcpy(to, d->fill, done);
     while (done < all) {
         size_t more = done < all - done ? done : all - done;
@@ -184,31 +167,67 @@ static size_t span_of(const piece *p)
     return span;
 }
 
+static size_t elements_of(const piece *p)
+{
+    size_t elements = 1;
+
+    for (int axis = 0; axis < p->direct->rank; axis++)
+        elements *= p->count[axis];
+    return elements;
+}
+
+/* Runs of a piece that is all that its span holds, each to its place. */
+static txd_status read_dense(const piece *p, int axes, size_t run)
+{
+    size_t element = p->direct->element, bytes = run * element;
+    size_t at[TXD_MAX_RANK] = {0}, from_at = p->from_at, to_at = p->to_at, count;
+    uint64_t begin = p->chunk->at + from_at * element;
+    struct iovec to[ROWS_AT_ONCE];
+    bool more = true;
+
+    for (; more; begin += count * bytes) {
+        for (count = 0; more && count < ROWS_AT_ONCE; count++) {
+            to[count] = (struct iovec){p->out + to_at * element, bytes};
+            more = next_row(p, axes, at, &from_at, &to_at);
+        }
+        TXD_TRY(txd_h5_direct_bytes(p->direct, p->chunk, begin, to, count));
+    }
+    return TXD_OK;
+}
+
+/* All of the span, and from there into place. */
+static txd_status read_copied(const piece *p, txd_h5_pool *pool, size_t span)
+{
+    size_t element = p->direct->element;
+    txd_h5_scratch *scratch = txd_h5_scratch_take(pool);
+    txd_status status;
+
+    if (!scratch)
+        return TXD_ERR_MEMORY;
+    status = txd_h5_scratch_reserve(&scratch->plain, &scratch->plain_bytes, span);
+    if (status == TXD_OK)
+        status =
+            read_bytes(p, scratch->plain, p->chunk->at + p->from_at * element, span);
+    if (status == TXD_OK)
+        put_rows(p, scratch->plain, p->from_at, PLAIN);
+    txd_h5_scratch_give(pool, scratch);
+    return status;
+}
+
 static txd_status read_plain(const piece *p, txd_h5_pool *pool)
 {
     const txd_h5_direct *d = p->direct;
     size_t at[TXD_MAX_RANK] = {0}, from_at = p->from_at, to_at = p->to_at, run;
     int axes = find_run(p, &run);
-    size_t span = span_of(p) * d->element;
-    txd_h5_scratch *scratch;
-    txd_status status;
+    size_t span = span_of(p), bytes = run * d->element;
 
-    if (axes > 0 && run * d->element < LONG_RUN && span <= MAX_SPAN) {
-        scratch = txd_h5_scratch_take(pool);
-        if (!scratch)
-            return TXD_ERR_MEMORY;
-        status = txd_h5_scratch_reserve(&scratch->plain, &scratch->plain_bytes, span);
-        if (status == TXD_OK)
-            status = read_bytes(p, scratch->plain, p->chunk->at + from_at * d->element,
-                                span);
-        if (status == TXD_OK)
-            put_rows(p, scratch->plain, from_at, PLAIN);
-        txd_h5_scratch_give(pool, scratch);
-        return status;
-    }
+    if (bytes >= LEAST_ROW && span == elements_of(p))
+        return read_dense(p, axes, run);
+    if (axes > 0 && bytes < LONG_RUN && span * d->element <= MAX_SPAN)
+        return read_copied(p, pool, span * d->element);
     do
         TXD_TRY(read_bytes(p, p->out + to_at * d->element,
-                           p->chunk->at + from_at * d->element, run * d->element));
+                           p->chunk->at + from_at * d->element, bytes));
     while (next_row(p, axes, at, &from_at, &to_at));
     return TXD_OK;
 }

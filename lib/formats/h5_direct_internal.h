@@ -9,6 +9,7 @@
 #define TXD_FORMATS_H5_DIRECT_INTERNAL_H
 
 #include <pthread.h>
+#include <sys/uio.h>
 
 #include "base/tensor.h"
 
@@ -34,6 +35,11 @@ typedef struct txd_h5_direct {
     size_t count;
     txd_h5_chunk *chunks;
 } txd_h5_direct;
+
+/* Bytes of a chunk that follow one another in the file from `at` on, to several places.
+ * The list is used up. */
+txd_status txd_h5_direct_bytes(const txd_h5_direct *direct, const txd_h5_chunk *chunk,
+                               uint64_t at, struct iovec *to, size_t count);
 
 /* What one thread unpacks with. */
 typedef struct txd_h5_scratch {

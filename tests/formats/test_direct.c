@@ -83,9 +83,9 @@ static const int filter_sets[][3] = {
 
 START_TEST(every_chunk_shape_filter_and_fill_gives_what_was_written)
 {
-    static const hsize_t chunks[][MADE_RANK] = {{1, 64, 64}, {1, 300, 130},
-                                                {2, 7, 129}, {1, 256, 128},
-                                                {3, 300, 1}, {1, 1, 130}};
+    static const hsize_t chunks[][MADE_RANK] = {
+        {1, 64, 64}, {1, 300, 130}, {2, 7, 129}, {1, 256, 128},
+        {3, 300, 1}, {1, 1, 130},   {1, 290, 65}};
     static const double fills[] = {0, NAN, -2.5};
     char name[64];
 
