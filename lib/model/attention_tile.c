@@ -132,10 +132,21 @@ static void blank_padded(const txd_run *run, struct txd_tile *tile)
                 txd_row_get((txd_row)c)->is_key ? -1 : (double)NAN;
 }
 
+/* Statistics of the weights can be had with the rows, by the backend's own. */
+static bool measures(const struct txd_attention *job)
+{
+    const txd_run *run = job->run;
+    txd_point weights = txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS);
+
+    return (txd_run_wants(run, weights, job->layer) & TXD_ASK_STATS) != 0 &&
+           run->layer_ops[job->layer].ops.rows == run->model->backend->ops.rows;
+}
+
 txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
     size_t row = txd_tile_query_row(run, tile);
+    struct txd_stats_args weights = txd_tile_counted(run, tile, 2, tile->weights);
     struct txd_rows_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_rows, TXD_POINT_ATTN_WEIGHTS),
         .rows = tile->row_statistics,
@@ -152,8 +163,10 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
         .keys = tile->keys,
         .stride = tile->keys,
         .key_begin = tile->key_begin,
+        .measure = measures(job) ? &weights : NULL,
     };
 
+    tile->measured = job->rows && args.measure != NULL;
     if (!job->rows)
         return TXD_OK;
     TXD_TRY(run->layer_ops[job->layer].ops.rows(&run->ctx, &args));

@@ -73,6 +73,7 @@ struct txd_tile {
     double *row_statistics;
     double *entropy;                /* (rows): of the softmax, if it says so */
     struct txd_stats_part parts[3]; /* of scores, masked, weights */
+    bool measured;                  /* the last of them, together with the rows */
     char *slots;                    /* of the taps, for these three points */
 };
 
@@ -230,6 +231,9 @@ txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
  * `which` as in txd_tile_point. */
 void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
                           txd_site_kind kind, int which);
+/* What statistics of one part of a tile, or its gradient, are taken of: `data`. */
+struct txd_stats_args txd_tile_counted(const txd_run *run, struct txd_tile *tile,
+                                       int which, const void *data);
 /* True if a tap names `point` in its needs at another. */
 bool txd_tap_names(const txd_tap *tap, txd_point at, txd_point point);
 /* In index order, one at a time, on some thread: merges it. */

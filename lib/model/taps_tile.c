@@ -88,12 +88,13 @@ static void *tile_slot(const txd_run *run, const struct txd_tile *tile, int whic
            run->slot_offset[tap];
 }
 
-static void tile_stats(const txd_run *run, struct txd_tile *tile, int which,
-                       const void *data, unsigned wishes)
+struct txd_stats_args txd_tile_counted(const txd_run *run, struct txd_tile *tile,
+                                       int which, const void *data)
 {
     size_t n = run->length, heads = run->model->config->n_heads;
     size_t keys = tile->kind == TXD_ATTENTION_CROSS ? run->memory_length : n;
-    struct txd_stats_args args = {
+
+    return (struct txd_stats_args){
         .part = &tile->parts[which],
         .x = data,
         .skip_row = run->padded + tile->batch * n + tile->first,
@@ -106,8 +107,6 @@ static void tile_stats(const txd_run *run, struct txd_tile *tile, int which,
                       tile->key_begin,
         .flat_stride = keys,
     };
-
-    (void)txd_taps_measure(run, &args, wishes);
 }
 
 /* Masked scores are the scores wherever the mask shows them, unless the operation was
@@ -132,12 +131,15 @@ static bool are_the_scores(const txd_run *run, const struct txd_tile *tile, int 
 static void count_tile(const txd_run *run, struct txd_tile *tile, int layer,
                        txd_site_kind kind, int which)
 {
+    const void *data = data_of(tile, kind, txd_tile_point(tile, kind, which));
+    struct txd_stats_args args = txd_tile_counted(run, tile, which, data);
+
+    if (kind == TXD_SITE_VALUE && which == 2 && tile->measured)
+        return;
     if (kind == TXD_SITE_VALUE && which == 1 && are_the_scores(run, tile, layer))
         tile->parts[1] = tile->parts[0];
     else
-        tile_stats(run, tile, which,
-                   data_of(tile, kind, txd_tile_point(tile, kind, which)),
-                   wish_of(run, tile, kind, which, layer)->all);
+        (void)txd_taps_measure(run, &args, wish_of(run, tile, kind, which, layer)->all);
 }
 
 void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,

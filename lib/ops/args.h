@@ -274,6 +274,25 @@ struct txd_softmax_back_args {
     size_t key_begin;
 };
 
+/* Statistics of a part of a value, to be merged in index order. */
+struct txd_stats_part {
+    double count, mean, deviation2; /* of the finite: sum of (x - mean)^2 */
+    double low, high, nonfinite, first, first_value, finite;
+};
+
+/* part = statistics of x (rows, width), row stride `stride`. Rows with skip_row != 0
+ * and cells with skip_cell != 0 or outside of the spans are left out (any of these may
+ * be NULL). `first` counts from flat_start, with flat_stride per row. */
+struct txd_stats_args {
+    txd_op_site at;
+    struct txd_stats_part *part;
+    const void *x;
+    const uint8_t *skip_row, *skip_cell;
+    const txd_spans *spans;
+    size_t rows, width, stride;
+    size_t flat_start, flat_stride;
+};
+
 /* rows (rows, TXD_ROW_COUNT): the row statistics of weights; columns max and lse are
  * taken from the arguments of the same name, entropy too if it is given (as softmax
  * gave it). `hidden` holds a txd_hidden per cell by the claimed mask; sums in double,
@@ -290,6 +309,9 @@ struct txd_rows_args {
     const int32_t *seen,
         *first_seen; /* (rows): seen keys, computed or not; the first */
     size_t row_count, keys, stride, key_begin; /* key_begin: of column 0 */
+    /* NULL, or what `stats` would be told of the same weights, seen cells alone: it is
+     * done on the way. */
+    const struct txd_stats_args *measure;
 };
 
 /* out (rows, width) = sum over the used keys of weights * v (keys, width): unused
@@ -336,25 +358,6 @@ struct txd_loss_back_args {
     const void *d_out, *logits;
     const int32_t *targets;
     size_t rows, vocab;
-};
-
-/* Statistics of a part of a value, to be merged in index order. */
-struct txd_stats_part {
-    double count, mean, deviation2; /* of the finite: sum of (x - mean)^2 */
-    double low, high, nonfinite, first, first_value, finite;
-};
-
-/* part = statistics of x (rows, width), row stride `stride`. Rows with skip_row != 0
- * and cells with skip_cell != 0 or outside of the spans are left out (any of these may
- * be NULL). `first` counts from flat_start, with flat_stride per row. */
-struct txd_stats_args {
-    txd_op_site at;
-    struct txd_stats_part *part;
-    const void *x;
-    const uint8_t *skip_row, *skip_cell;
-    const txd_spans *spans;
-    size_t rows, width, stride;
-    size_t flat_start, flat_stride;
 };
 
 #ifdef __cplusplus

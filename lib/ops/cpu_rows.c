@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ops/cpu.h"
+#include "ops/cpu_pieces.h"
 #include "ops/kernels.h"
 #include "ops/ref.h"
 
@@ -83,21 +84,48 @@ static bool add_hidden(double *row, const struct txd_rows_args *a, const float *
     return true;
 }
 
-/* False if one of these weights is no number. */
-static bool add_seen(double *row, const struct txd_rows_args *a, const float *weights,
-                     const struct run *run, double query)
+/* A row that is being measured: how far, and what it adds to the statistics of the seen
+ * cells if these are wanted (else NULL). */
+struct sweep {
+    const struct txd_rows_args *a;
+    struct txd_piece *piece;
+    size_t r, done; /* cells before that column are measured */
+};
+
+/* Of at most TXD_PIECE cells; false if one of these weights is no number. */
+static bool add_weights(double *row, struct sweep *s, const float *weights,
+                        struct run run)
 {
     const txd_kernels *k = txd_kernels_here();
-    size_t count = run->end - run->begin, place = a->key_begin + run->begin;
+    size_t count = run.end - run.begin, place = s->a->key_begin + run.begin;
+    double away = (double)s->a->at.first_query + (double)s->r - (double)place;
+    struct txd_piece_run measured = {s->r, run.begin, 1, count};
     struct txd_weight_sums sums;
 
-    if (!k->weights(&sums, weights + run->begin, count, query - (double)place))
+    if (!k->weights(&sums, weights + run.begin, count, away))
         return false;
-    row[TXD_ROW_SUM] += sums.sum;
+    if (s->piece != NULL)
+        txd_piece_add(s->piece, &measured, &sums.total);
+    s->done = run.end;
+    row[TXD_ROW_SUM] += sums.total.sum;
     row[TXD_ROW_DISTANCE] += sums.distance;
     raise(row, (double)sums.peak, place + (size_t)sums.peak_at);
-    if (a->entropy == NULL)
-        row[TXD_ROW_ENTROPY] += k->entropy(weights + run->begin, count);
+    if (s->a->entropy == NULL)
+        row[TXD_ROW_ENTROPY] += k->entropy(weights + run.begin, count);
+    return true;
+}
+
+static bool add_seen(double *row, struct sweep *s, const float *weights,
+                     const struct run *run)
+{
+    struct run part = *run;
+
+    for (; part.begin < run->end; part.begin = part.end) {
+        part.end =
+            run->end - part.begin < TXD_PIECE ? run->end : part.begin + TXD_PIECE;
+        if (!add_weights(row, s, weights, part))
+            return false;
+    }
     return true;
 }
 
@@ -110,17 +138,23 @@ static double weight_at(const struct txd_rows_args *a, const float *weights,
     return column >= 0 && column < (int64_t)a->keys ? (double)weights[column] : 0;
 }
 
-static bool healthy_row(double *row, const struct txd_rows_args *a, size_t r)
+static struct run next_run(const struct txd_rows_args *a, size_t r, size_t begin)
 {
+    return a->spans != NULL ? run_of_spans(a, r, begin) : run_of_map(a, r, begin);
+}
+
+static bool healthy_row(double *row, struct sweep *s)
+{
+    const struct txd_rows_args *a = s->a;
+    const size_t r = s->r;
     const float *weights = (const float *)a->weights + r * a->stride;
-    int64_t query = a->at.first_query + (int64_t)r;
 
     memcpy(row, nothing, sizeof nothing);
     row[TXD_ROW_PEAK] = a->keys > 0 ? -INFINITY : 0;
     for (size_t j = 0; j < a->keys;) {
-        struct run run = a->spans != NULL ? run_of_spans(a, r, j) : run_of_map(a, r, j);
+        struct run run = next_run(a, r, j);
 
-        if (run.reason == TXD_SEEN ? !add_seen(row, a, weights, &run, (double)query)
+        if (run.reason == TXD_SEEN ? !add_seen(row, s, weights, &run)
                                    : !add_hidden(row, a, weights, &run))
             return false;
         j = run.end;
@@ -129,7 +163,7 @@ static bool healthy_row(double *row, const struct txd_rows_args *a, size_t r)
     row[TXD_ROW_LSE] = a->lse[r];
     if (a->entropy != NULL)
         row[TXD_ROW_ENTROPY] = a->entropy[r];
-    row[TXD_ROW_SELF] = weight_at(a, weights, query);
+    row[TXD_ROW_SELF] = weight_at(a, weights, a->at.first_query + (int64_t)r);
     row[TXD_ROW_FIRST] = weight_at(a, weights, a->first_seen[r]);
     row[TXD_ROW_SEEN] = a->seen[r];
     for (int c = 0; c < TXD_ROW_COUNT; c++)
@@ -145,6 +179,7 @@ static txd_status any_row(double *row, const struct txd_rows_args *a, size_t r)
     one.at.first_query += (int)r;
     one.rows = row;
     one.row_count = 1;
+    one.measure = NULL;
     one.weights = (const float *)a->weights + r * a->stride;
     one.max += r;
     one.lse += r;
@@ -159,14 +194,38 @@ static txd_status any_row(double *row, const struct txd_rows_args *a, size_t r)
     return txd_ref32_rows(NULL, &one);
 }
 
+/* The seen cells of a row that no sweep has reached. */
+static void measure_rest(const struct sweep *s)
+{
+    struct run run;
+
+    for (size_t j = 0; s->piece != NULL && j < s->a->keys; j = run.end) {
+        run = next_run(s->a, s->r, j);
+        if (run.reason == TXD_SEEN && run.end > s->done)
+            txd_piece_add_columns(s->piece, s->r,
+                                  run.begin > s->done ? run.begin : s->done, run.end);
+    }
+}
+
 txd_status txd_cpu32_rows(txd_ctx *ctx, const struct txd_rows_args *a)
 {
+    const struct txd_stats_args *measure = a->measure;
+    struct txd_piece piece;
+
     (void)ctx;
+    if (measure != NULL)
+        txd_piece_begin(&piece, measure);
     for (size_t r = 0; r < a->row_count; r++) {
         double *row = a->rows + r * TXD_ROW_COUNT;
+        bool skip = measure == NULL || (measure->skip_row && measure->skip_row[r] != 0);
+        struct sweep sweep = {a, skip ? NULL : &piece, r, 0};
 
-        if (!healthy_row(row, a, r))
-            TXD_TRY(any_row(row, a, r));
+        if (healthy_row(row, &sweep))
+            continue;
+        measure_rest(&sweep);
+        TXD_TRY(any_row(row, a, r));
     }
+    if (measure != NULL)
+        txd_piece_end(&piece);
     return TXD_OK;
 }

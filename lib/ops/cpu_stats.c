@@ -1,57 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statistics of values by kernels: pieces of some thousand elements, of whose sums of
- * squares little cancels, merged in order. What the pieces are depends on what is
- * counted alone, not on what lies between. A piece with a NaN or an infinity is the
- * reference's.
+ * Statistics of values by kernels: the runs of elements that count, gathered in pieces
+ * of some thousand of them, merged in order. What the pieces are depends on what is
+ * counted alone, not on what lies between.
  */
 #include <string.h>
 
 #include "ops/cpu.h"
-#include "ops/kernels.h"
-#include "ops/ref.h"
-
-/* Elements of a piece, at most, unless a row of less is to be whole. */
-#define PIECE 4096
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* `rows` rows of `width` that follow one another: those from row r, column i on. */
-static void add_piece(const struct txd_stats_args *a, size_t r, size_t i, size_t rows,
-                      size_t width)
-{
-    const float *x = (const float *)a->x + r * a->stride + i;
-    struct txd_stats_part part = {.count = (double)(rows * width)};
-    struct txd_moments moments;
-    struct txd_stats_args piece = {.part = &part,
-                                   .x = x,
-                                   .rows = rows,
-                                   .width = width,
-                                   .stride = a->stride,
-                                   .flat_start = a->flat_start + r * a->flat_stride + i,
-                                   .flat_stride = a->flat_stride};
-
-    if (txd_kernels_here()->moments(&moments, x, rows * width)) {
-        part.finite = part.count;
-        part.mean = moments.mean;
-        part.deviation2 = moments.deviation2;
-        part.low = (double)moments.low;
-        part.high = (double)moments.high;
-    } else
-        (void)txd_ref32_stats(NULL, &piece);
-    if (part.count > 0)
-        txd_stats_merge(a->part, &part);
-}
-
-/* Columns [begin, end) of row r. */
-static void add_run(const struct txd_stats_args *a, size_t r, size_t begin, size_t end)
-{
-    for (size_t i = begin; i < end; i += PIECE)
-        add_piece(a, r, i, 1, least(PIECE, end - i));
-}
+#include "ops/cpu_pieces.h"
 
 /* The end of a run of bytes that are 0, or not, from i on. */
 static size_t run_end(const uint8_t *bytes, size_t i, size_t end, bool zero)
@@ -68,20 +24,21 @@ static size_t run_end(const uint8_t *bytes, size_t i, size_t end, bool zero)
     return i;
 }
 
-static void add_row(const struct txd_stats_args *a, size_t r)
+static void add_row(struct txd_piece *piece, size_t r)
 {
+    const struct txd_stats_args *a = piece->of;
     txd_span span = txd_span_of(a->spans, r, 0, a->width);
     const uint8_t *skip = a->skip_cell;
     size_t i = span.begin, end;
 
     if (skip == NULL) {
-        add_run(a, r, span.begin, span.end);
+        txd_piece_add_columns(piece, r, span.begin, span.end);
         return;
     }
     skip += r * a->stride;
     while (i < span.end) {
         end = run_end(skip, i, span.end, true);
-        add_run(a, r, i, end);
+        txd_piece_add_columns(piece, r, i, end);
         i = run_end(skip, end, span.end, false);
     }
 }
@@ -91,35 +48,41 @@ static bool is_skipped(const struct txd_stats_args *a, size_t r)
     return a->skip_row != NULL && a->skip_row[r] != 0;
 }
 
-/* Whole rows that lie one after the other, as many as make a piece. */
-static void add_rows(const struct txd_stats_args *a)
+/* Whole rows that lie one after the other, as many as make a run. */
+static void add_rows(struct txd_piece *piece)
 {
-    size_t most = PIECE / a->width, r = 0;
+    const struct txd_stats_args *a = piece->of;
+    size_t most = TXD_PIECE / a->width, r = 0;
 
     while (r < a->rows) {
-        size_t rows = 0;
+        struct txd_piece_run run = {r, 0, 0, a->width};
+        struct txd_totals total;
 
-        while (rows < most && r + rows < a->rows && !is_skipped(a, r + rows))
-            rows++;
-        if (rows > 0)
-            add_piece(a, r, 0, rows, a->width);
-        r += rows > 0 ? rows : 1;
+        while (run.rows < most && r + run.rows < a->rows &&
+               !is_skipped(a, r + run.rows))
+            run.rows++;
+        r += run.rows > 0 ? run.rows : 1;
+        if (run.rows == 0)
+            continue;
+        (void)txd_kernels_here()->totals(
+            &total, (const float *)a->x + run.row * a->stride, run.rows * run.width);
+        txd_piece_add(piece, &run, &total);
     }
 }
 
 txd_status txd_cpu32_stats(txd_ctx *ctx, const struct txd_stats_args *a)
 {
     bool dense = a->skip_cell == NULL && a->spans == NULL && a->stride == a->width;
+    struct txd_piece piece;
 
     (void)ctx;
-    memset(a->part, 0, sizeof *a->part);
-    if (a->width == 0)
-        return TXD_OK;
-    if (dense && a->width <= PIECE / 2)
-        add_rows(a);
+    txd_piece_begin(&piece, a);
+    if (dense && a->width > 0 && a->width <= TXD_PIECE / 2)
+        add_rows(&piece);
     else
         for (size_t r = 0; r < a->rows; r++)
             if (!is_skipped(a, r))
-                add_row(a, r);
+                add_row(&piece, r);
+    txd_piece_end(&piece);
     return TXD_OK;
 }

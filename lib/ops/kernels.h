@@ -52,10 +52,18 @@ struct txd_moments {
     float low, high;
 };
 
-/* Of finite weights: their sum, that of weight * (first - place), the largest and the
- * first place where it is; places count from 0, and of none it is -1. */
+/* Of finite elements: their sum, that of their squares, the least and the largest; of
+ * none infinity and -infinity. */
+struct txd_totals {
+    double sum, squares;
+    float low, high;
+};
+
+/* Of finite weights: the same totals, the sum of weight * (first - place), the largest
+ * and the first place where it is; places count from 0, and of none it is -1. */
 struct txd_weight_sums {
-    double sum, distance;
+    struct txd_totals total;
+    double distance;
     float peak;
     int32_t peak_at;
 };
@@ -151,6 +159,10 @@ typedef struct txd_kernels {
      * is deviations from the mean, squared: give it some thousand elements at a time.
      */
     bool (*moments)(struct txd_moments *out, const float *x, size_t count);
+    /* Each sum is off by up to (count + 80) * 2^-57 of that of the magnitudes of its
+     * terms; `distance` of weights that are not negative by as much of itself, or
+     * 2^-26. */
+    bool (*totals)(struct txd_totals *out, const float *x, size_t count);
     bool (*weights)(struct txd_weight_sums *out, const float *x, size_t count,
                     double first);
     /* Of which [begin, end) are seen, begin <= end <= count. */

@@ -21,6 +21,7 @@
 #include "ops/kernels_sizes_internal.h"
 #include "ops/kernels_softmax_internal.h"
 #include "ops/kernels_squares_internal.h"
+#include "ops/kernels_totals_internal.h"
 #include "ops/kernels_turn_internal.h"
 
 /* The initialiser of a table. */
@@ -35,9 +36,9 @@
         .norm_params = norm_params_row, .rotate = rotate_row, .turn = turn_row,        \
         .largest = largest_row, .exp_sums = exp_sums_row,                              \
         .scale_twice = scale_twice_row, .dot = dot_row, .weigh = weigh_row,            \
-        .moments = moments_row, .weights = weights_row, .entropy = entropy_row,        \
-        .columns = columns_rows, .column_runs = column_runs, .scan = scan_row,         \
-        .round_bf16 = round_bf16_row, .round_f16 = round_f16_row,                      \
+        .moments = moments_row, .totals = totals_row, .weights = weights_row,          \
+        .entropy = entropy_row, .columns = columns_rows, .column_runs = column_runs,   \
+        .scan = scan_row, .round_bf16 = round_bf16_row, .round_f16 = round_f16_row,    \
     }
 
 #endif

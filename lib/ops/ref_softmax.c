@@ -220,10 +220,9 @@ static void statistics_row(double *row, const struct txd_rows_args *a, size_t r)
 
 txd_status REF(rows)(txd_ctx *ctx, const struct txd_rows_args *a)
 {
-    (void)ctx;
     for (size_t r = 0; r < a->row_count; r++)
         statistics_row(a->rows + r * TXD_ROW_COUNT, a, r);
-    return TXD_OK;
+    return a->measure == NULL ? TXD_OK : REF(stats)(ctx, a->measure);
 }
 
 txd_status REF(loss)(txd_ctx *ctx, const struct txd_loss_args *a)

@@ -80,10 +80,25 @@ static void run_weights(const txd_kernels *k, const struct kernel_row *row)
 
     if (!k->weights(&w, row->x, row->count, 7))
         return;
-    row->numbers[0] = w.sum;
+    row->numbers[0] = w.total.sum;
     row->numbers[1] = w.distance;
     row->numbers[2] = (double)w.peak;
     row->numbers[3] = w.peak_at;
+    row->numbers[4] = w.total.squares;
+    row->numbers[5] = (double)w.total.low;
+    row->numbers[6] = (double)w.total.high;
+}
+
+static void run_totals(const txd_kernels *k, const struct kernel_row *row)
+{
+    struct txd_totals t;
+
+    if (!k->totals(&t, row->x, row->count))
+        return;
+    row->numbers[0] = t.sum;
+    row->numbers[1] = t.squares;
+    row->numbers[2] = (double)t.low;
+    row->numbers[3] = (double)t.high;
 }
 
 static void run_entropy(const txd_kernels *k, const struct kernel_row *row)
@@ -167,7 +182,7 @@ static const struct kernel_case cases[] = {
     {"moments", run_moments, false},  {"weights", run_weights, false},
     {"entropy", run_entropy, false},  {"columns", run_columns, false},
     {"sizes", run_sizes, false},      {"products", run_products, false},
-    {"scan", run_scan, false},
+    {"scan", run_scan, false},        {"totals", run_totals, false},
 };
 
 START_TEST(every_set_gives_the_bits_of_the_portable_one)

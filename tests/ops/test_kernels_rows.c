@@ -139,7 +139,7 @@ START_TEST(the_first_of_the_largest_weights_is_found_wherever_they_are)
     struct txd_weight_sums w;
     float x[80];
 
-    ck_assert(k->weights(&w, x, 0, 3) && w.peak_at == -1 && w.sum == 0);
+    ck_assert(k->weights(&w, x, 0, 3) && w.peak_at == -1 && w.total.sum == 0);
     for (size_t i = 0; i < 80; i++)
         for (size_t j = i; j < 80; j++) {
             for (size_t n = 0; n < 80; n++)
@@ -147,6 +147,78 @@ START_TEST(the_first_of_the_largest_weights_is_found_wherever_they_are)
             ck_assert(k->weights(&w, x, j + 1, 0));
             ck_assert(w.peak == -0.5f && w.peak_at == (int32_t)i);
         }
+}
+END_TEST
+
+/* A row that attends to a few places, next to which the others are small: nothing of
+ * its distance is lost, wherever these places are. */
+START_TEST(distances_lose_nothing_where_one_weight_is_nearly_all)
+{
+    const txd_kernels *k = txd_kernels_here();
+    static float x[LENGTH];
+    struct txd_weight_sums w;
+
+    for (size_t place = 0; place < LENGTH; place += 61)
+        for (double small = 1e-1; small > 1e-30; small *= 1e-3) {
+            long double distance = 0, size = 0;
+
+            for (size_t i = 0; i < LENGTH; i++) {
+                x[i] = i == place ? 0.9999999F : (float)(small * txd_rng_uniform(4, i));
+                distance += (long double)x[i] * ((long double)place - (long double)i);
+                size += (long double)x[i] * fabsl((long double)place - (long double)i);
+            }
+            ck_assert(k->weights(&w, x, LENGTH, (double)place));
+            ck_near(w.distance, (double)distance,
+                    0x1p-26 * fabs((double)distance) + 0x1p-44 * (double)size);
+            x[3] = -x[3];
+            distance += 2 * (long double)x[3] * ((long double)place - 3);
+            ck_assert(k->weights(&w, x, LENGTH, (double)place));
+            ck_near(w.distance, (double)distance, 0x1p-44 * (double)size);
+        }
+}
+END_TEST
+
+static void ck_totals(const float *x, size_t count)
+{
+    struct txd_totals t, of_weights;
+    struct txd_weight_sums w;
+    long double sum = 0, squares = 0;
+    float low = INFINITY, high = -INFINITY;
+
+    for (size_t i = 0; i < count; i++) {
+        sum += (long double)x[i];
+        squares += (long double)x[i] * (long double)x[i];
+        low = fminf(low, x[i]);
+        high = fmaxf(high, x[i]);
+    }
+    ck_assert(txd_kernels_here()->totals(&t, x, count));
+    ck_near(t.sum, (double)sum, 0x1p-47 * (double)count);
+    ck_near(t.squares, (double)squares, 0x1p-47 * (double)squares);
+    ck_assert(t.low == low && t.high == high);
+    ck_assert(txd_kernels_here()->weights(&w, x, count, 7));
+    of_weights = w.total;
+    ck_assert(memcmp(&t, &of_weights, sizeof t) == 0);
+}
+
+START_TEST(totals_are_the_same_with_and_without_places)
+{
+    static float x[LENGTH];
+    struct txd_totals t;
+    struct txd_weight_sums w;
+
+    for (size_t count = 0; count <= LENGTH; count += count < 70 ? 1 : 31) {
+        fill(x, count, 1);
+        ck_totals(x, count);
+        for (size_t i = 0; i < count; i++)
+            x[i] = i % 3 == 0 ? -0.0F : 0.0F;
+        ck_totals(x, count);
+        for (size_t i = 0; i < count; i += 5) {
+            x[i] = i % 2 == 0 ? NAN : INFINITY;
+            ck_assert(!txd_kernels_here()->totals(&t, x, count));
+            ck_assert(!txd_kernels_here()->weights(&w, x, count, 0));
+            x[i] = 1;
+        }
+    }
 }
 END_TEST
 
@@ -165,7 +237,7 @@ START_TEST(sums_of_weights_are_taken_in_double)
             distance += (double)x[i] * (500 - (double)i);
         }
         ck_assert(k->weights(&w, x, count, 500));
-        ck_near(w.sum, sum, 1e-13);
+        ck_near(w.total.sum, sum, 1e-13);
         ck_near(w.distance, distance, 1e-10);
         x[count - 1] = count % 2 == 0 ? NAN : INFINITY;
         ck_assert(!k->weights(&w, x, count, 500));
@@ -333,6 +405,8 @@ TEST_MAIN(the_largest_is_found_in_every_place_and_a_nan_is_larger,
           a_quotient_of_exponentials_is_rounded_once_where_it_is_subnormal,
           moments_lose_nothing_where_all_elements_are_nearly_the_same,
           the_first_of_the_largest_weights_is_found_wherever_they_are,
+          distances_lose_nothing_where_one_weight_is_nearly_all,
+          totals_are_the_same_with_and_without_places,
           sums_of_weights_are_taken_in_double,
           sizes_count_zeros_of_both_signs_and_know_the_largest_magnitude,
           columns_are_summed_in_double_and_a_nan_is_the_largest,

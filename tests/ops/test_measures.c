@@ -76,6 +76,40 @@ START_TEST(statistics_of_many_pieces_are_those_of_the_whole)
 }
 END_TEST
 
+/* Deviations are a small part of what is squared; then nothing but a part of it. */
+START_TEST(statistics_lose_nothing_where_all_elements_are_nearly_the_same)
+{
+    enum { ROWS_OF = 40, WIDTH = 300 };
+    static float x[ROWS_OF * WIDTH];
+    static double wide[ROWS_OF * WIDTH];
+    static int32_t begin[ROWS_OF], end[ROWS_OF];
+    const txd_spans spans = {begin, end, 0};
+
+    for (double mean = 1; mean < 2e4; mean *= 2)
+        for (int sign = -1; sign < 2; sign += 2) {
+            struct txd_stats_args a = {
+                .rows = ROWS_OF, .width = WIDTH, .stride = WIDTH};
+
+            for (size_t i = 0; i < ROWS_OF * WIDTH; i++)
+                x[i] = (float)(sign * (mean + txd_rng_normal(2, i)));
+            ck_stats(&a, x, wide, ROWS_OF * WIDTH);
+            for (size_t r = 0; r < ROWS_OF; r++) {
+                begin[r] = (int32_t)(r % 3);
+                end[r] = (int32_t)(WIDTH - 7 * r);
+            }
+            a.spans = &spans;
+            ck_stats(&a, x, wide, ROWS_OF * WIDTH);
+        }
+    for (size_t i = 0; i < ROWS_OF * WIDTH; i++)
+        x[i] = 0.1F;
+    ck_stats(&(struct txd_stats_args){.rows = 1, .width = 9000, .stride = 9000}, x,
+             wide, 9000);
+    memset(x, 0, sizeof x);
+    ck_stats(&(struct txd_stats_args){.rows = 9, .width = 100, .stride = 100}, x, wide,
+             900);
+}
+END_TEST
+
 /* ---- rows ---- */
 
 enum { ROWS = 5, KEYS = 777 };
@@ -127,6 +161,35 @@ static void make_tile(struct tile *t)
                                      .key_begin = 1000};
 }
 
+/* What a sweep of its own says of the seen cells, to the bit. */
+static void ck_measured(const struct tile *t, const struct txd_rows_args *rows)
+{
+    static const uint8_t skip_row[ROWS] = {0, 0, 0, 1, 0};
+    static double out[ROWS * TXD_ROW_COUNT];
+    struct txd_stats_part apart, together;
+    struct txd_stats_args measure = {.part = &apart,
+                                     .x = t->weights,
+                                     .skip_row = skip_row,
+                                     .skip_cell = rows->hidden,
+                                     .spans = rows->spans,
+                                     .rows = ROWS,
+                                     .width = KEYS,
+                                     .stride = KEYS,
+                                     .flat_start = 77,
+                                     .flat_stride = 1000};
+    struct txd_rows_args a = *rows;
+
+    ck_assert_int_eq(txd_cpu32_stats(&one, &measure), TXD_OK);
+    measure.part = &together;
+    a.rows = out;
+    a.measure = &measure;
+    memset(&together, 0xff, sizeof together);
+    ck_assert_int_eq(txd_cpu32_rows(&one, &a), TXD_OK);
+    ck_assert(apart.count > 1000);
+    ck_assert(memcmp(&apart, &together, sizeof apart) == 0);
+    ck_assert(memcmp(out, rows->rows, sizeof out) == 0);
+}
+
 static void ck_rows(struct tile *t)
 {
     static double got[2][ROWS * TXD_ROW_COUNT], want[ROWS * TXD_ROW_COUNT];
@@ -137,10 +200,12 @@ static void ck_rows(struct tile *t)
     a.weights = t->weights;
     a.rows = got[0];
     ck_assert_int_eq(txd_cpu32_rows(&one, &a), TXD_OK);
+    ck_measured(t, &a);
     a.spans = NULL;
     a.hidden = t->hidden;
     a.rows = got[1];
     ck_assert_int_eq(txd_cpu32_rows(&one, &a), TXD_OK);
+    ck_measured(t, &a);
     a.weights = t->wide;
     a.rows = want;
     ck_assert_int_eq(txd_ref64_rows(&one, &a), TXD_OK);
@@ -189,5 +254,6 @@ START_TEST(one_bad_weight_is_seen_wherever_it_is_and_whatever_hides_it)
 END_TEST
 
 TEST_MAIN(statistics_of_many_pieces_are_those_of_the_whole,
+          statistics_lose_nothing_where_all_elements_are_nearly_the_same,
           rows_of_weights_are_measured_alike_by_spans_by_maps_and_by_the_reference,
           one_bad_weight_is_seen_wherever_it_is_and_whatever_hides_it)

@@ -62,6 +62,23 @@ static void compare_rows(struct trial *t, const double *got, const double *exact
     }
 }
 
+static void compare_stats(struct trial *t, const struct txd_stats_part *got,
+                          const struct txd_stats_part *exact)
+{
+    double is[TXD_STAT_COUNT_OF], should_be[TXD_STAT_COUNT_OF];
+
+    txd_stats_final(is, got);
+    txd_stats_final(should_be, exact);
+    for (int i = 0; i < TXD_STAT_COUNT_OF; i++) {
+        double room = 1e-9 * fabs(should_be[i]);
+
+        t->compared++;
+        if (!trial_agrees(is[i], should_be[i], room))
+            trial_fail(t, txd_stat_get((txd_stat)i)->name, 0, is[i], should_be[i],
+                       room);
+    }
+}
+
 static void rows(struct trial *t, struct rows_way way)
 {
     size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], wide = TXD_ROW_COUNT;
@@ -70,6 +87,14 @@ static void rows(struct trial *t, struct rows_way way)
     double *max = trial_doubles(t, "max", rows);
     double *got = trial_output(t, rows * wide, sizeof(double));
     double *exact = trial_keep(t, rows * wide * sizeof *exact);
+    const uint8_t skip_row[TRIAL_SPANS] = {0, 0, 0, 1};
+    struct txd_stats_part measured, measured_exact;
+    struct txd_stats_args measure = {.skip_row = skip_row,
+                                     .rows = rows,
+                                     .width = keys,
+                                     .stride = keys,
+                                     .flat_start = 3,
+                                     .flat_stride = 2 * keys};
     struct txd_rows_args a = {.at = {.first_query = 1},
                               .rows = exact,
                               .weights = w,
@@ -83,6 +108,10 @@ static void rows(struct trial *t, struct rows_way way)
                               .stride = keys,
                               .key_begin = 1};
 
+    measure.part = &measured_exact;
+    measure.skip_cell = hidden;
+    measure.x = w;
+    a.measure = &measure;
     (void)txd_ref64_rows(&t->ctx, &a);
     for (size_t r = 0; way.entropy_given && r < rows; r++)
         exact[r * wide + TXD_ROW_ENTROPY] = max[r];
@@ -96,7 +125,13 @@ static void rows(struct trial *t, struct rows_way way)
     a.entropy = way.entropy_given ? max : NULL;
     a.weights = trial_narrowed(t, w, rows * keys);
     a.rows = got;
+    measure.part = &measured;
+    measure.x = a.weights;
+    measure.skip_cell = a.hidden;
+    measure.spans = a.spans;
+    memset(&measured, 0xff, sizeof measured);
     (void)t->ops->rows(&t->ctx, &a);
+    compare_stats(t, &measured, &measured_exact);
     compare_rows(t, got, exact, rows * wide);
 }
 
@@ -109,14 +144,13 @@ void trial_rows(struct trial *t)
 static void stats(struct trial *t, struct txd_stats_args a, const uint8_t *skip_cell)
 {
     size_t width = trial_sizes[t->size], count = TRIAL_SPANS * width;
-    double *x = trial_doubles(t, "x", count), exact[TXD_STAT_COUNT_OF],
-           got[TXD_STAT_COUNT_OF];
-    struct txd_stats_part part;
+    double *x = trial_doubles(t, "x", count);
+    struct txd_stats_part part, exact;
     const uint8_t *given = a.skip_cell;
 
     if (count > 4 && t->fill == FILL_NORMAL)
         x[4] = INFINITY;
-    a.part = &part;
+    a.part = &exact;
     a.x = x;
     a.skip_cell = skip_cell;
     a.rows = TRIAL_SPANS;
@@ -124,20 +158,13 @@ static void stats(struct trial *t, struct txd_stats_args a, const uint8_t *skip_
     a.flat_start = 3;
     a.flat_stride = 2 * width;
     (void)txd_ref64_stats(&t->ctx, &a);
-    txd_stats_final(exact, &part);
+    a.part = &part;
     a.x = trial_narrowed(t, x, count);
     a.skip_cell = given;
     a.spans = given == skip_cell ? NULL : trial_spans(t, width);
     memset(&part, 0xff, sizeof part);
     (void)t->ops->stats(&t->ctx, &a);
-    txd_stats_final(got, &part);
-    for (int i = 0; i < TXD_STAT_COUNT_OF; i++) {
-        double room = 1e-9 * fabs(exact[i]);
-
-        t->compared++;
-        if (!trial_agrees(got[i], exact[i], room))
-            trial_fail(t, txd_stat_get((txd_stat)i)->name, 0, got[i], exact[i], room);
-    }
+    compare_stats(t, &part, &exact);
 }
 
 void trial_stats(struct trial *t)
