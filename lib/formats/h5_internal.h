@@ -33,6 +33,8 @@ typedef struct txd_h5_plan {
 
 /* ERR_ARGUMENT for a spec that cannot be, ERR_LIMIT for sizes that overflow. */
 txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec);
+/* Whether numbers lie in the file as they lie in memory. */
+bool txd_h5_is_little_endian(void);
 
 /* The chunk cache of an open dataset. Those above the small one share a budget: the
  * datasets that hold them are closed when it is spent. */

@@ -89,8 +89,7 @@ static txd_status check_spec(const txd_dataset_spec *spec, int rank)
     return TXD_OK;
 }
 
-/* Chunks that we write ourselves are bytes as they lie in memory. */
-static bool is_little_endian(void)
+bool txd_h5_is_little_endian(void)
 {
     const uint16_t one = 1;
     unsigned char first;
@@ -103,7 +102,7 @@ static bool is_tiled(const txd_h5_plan *plan, const txd_dataset_spec *spec)
 {
     return spec->per_step && plan->rank >= 3 && plan->chunk[0] == 1 &&
            (spec->fill_zero || plan->chunk_bytes >= TXD_H5_TILE_LEAST) &&
-           is_little_endian();
+           txd_h5_is_little_endian();
 }
 
 txd_status txd_h5_plan_make(txd_h5_plan *out, const txd_dataset_spec *spec)

@@ -12,6 +12,29 @@ static size_t pieces(size_t length, size_t side)
     return length / side + (length % side != 0);
 }
 
+void txd_h5_piece_first(txd_h5_piece *p)
+{
+    const txd_h5_plan *plan = &p->dataset->plan;
+
+    for (int axis = 0; axis < plan->rank; axis++)
+        p->chunk[axis] = p->block->start[axis] / plan->chunk[axis];
+}
+
+bool txd_h5_piece_next(txd_h5_piece *p)
+{
+    const txd_h5_plan *plan = &p->dataset->plan;
+    const txd_h5_block *block = p->block;
+
+    for (int axis = plan->rank - 1; axis >= 0; axis--) {
+        size_t end = block->start[axis] + block->count[axis];
+
+        if (++p->chunk[axis] * plan->chunk[axis] < end)
+            return true;
+        p->chunk[axis] = block->start[axis] / plan->chunk[axis];
+    }
+    return false;
+}
+
 void txd_h5_piece_meet(txd_h5_piece *p)
 {
     const txd_h5_plan *plan = &p->dataset->plan;
@@ -33,8 +56,7 @@ void txd_h5_piece_meet(txd_h5_piece *p)
     }
 }
 
-/* Row i of the piece: its first number in the block, and its row in the chunk. */
-static const unsigned char *row_at(size_t *row, const txd_h5_piece *p, size_t i)
+const unsigned char *txd_h5_piece_row(size_t *row, const txd_h5_piece *p, size_t i)
 {
     const txd_h5_plan *plan = &p->dataset->plan;
     const txd_h5_block *block = p->block;
@@ -64,7 +86,7 @@ bool txd_h5_piece_is_zero(const txd_h5_piece *p)
     size_t row;
 
     for (size_t i = 0; i < p->rows; i++)
-        if (!txd_pack_is_zero(row_at(&row, p, i), bytes))
+        if (!txd_pack_is_zero(txd_h5_piece_row(&row, p, i), bytes))
             return false;
     return true;
 }
@@ -173,7 +195,7 @@ void txd_h5_tile_copy(txd_h5_tile *tile, unsigned char *row, const txd_h5_piece 
 
     for (size_t i = 0; i < p->rows; i++) {
         size_t at;
-        const unsigned char *in = row_at(&at, p, i);
+        const unsigned char *in = txd_h5_piece_row(&at, p, i);
 
         join(dataset, tile, at, added);
         convert(tile->data + (at * width + added.from) * bytes, row, in, p);

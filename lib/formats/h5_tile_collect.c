@@ -201,9 +201,7 @@ static txd_status reserve_row(txd_h5_tiles *tiles, const txd_h5_dataset *dataset
 txd_status txd_h5_tiles_write(txd_h5_writer *writer, const txd_h5_block *block)
 {
     txd_h5_dataset *dataset = &writer->datasets[block->dataset];
-    const txd_h5_plan *plan = &dataset->plan;
     txd_h5_piece p = {.block = block, .dataset = dataset, .part = dataset->part};
-    int axis = 0;
 
     if (!dataset->has_memory) {
         txd_dtype stored = txd_h5_stored(&dataset->spec);
@@ -213,18 +211,10 @@ txd_status txd_h5_tiles_write(txd_h5_writer *writer, const txd_h5_block *block)
             stored == TXD_F16 && block->dtype == TXD_F32 ? TXD_F32 : stored;
     }
     TXD_TRY(reserve_row(&writer->tiles, dataset));
-    for (int i = 0; i < plan->rank; i++)
-        p.chunk[i] = block->start[i] / plan->chunk[i];
-    while (axis >= 0) {
+    txd_h5_piece_first(&p);
+    do {
         txd_h5_piece_meet(&p);
         TXD_TRY(write_piece(writer, &p));
-        for (axis = plan->rank - 1; axis >= 0; axis--) {
-            size_t end = block->start[axis] + block->count[axis];
-
-            if (++p.chunk[axis] * plan->chunk[axis] < end)
-                break;
-            p.chunk[axis] = block->start[axis] / plan->chunk[axis];
-        }
-    }
+    } while (txd_h5_piece_next(&p));
     return TXD_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of tiles share: the piece of a block that lies in one chunk, and the
- * numbers of a tile. Internal to h5_tile*.c.
+ * numbers of a tile. Internal to h5_tile*.c and h5_whole.c.
  */
 #ifndef TXD_FORMATS_H5_TILE_INTERNAL_H
 #define TXD_FORMATS_H5_TILE_INTERNAL_H
@@ -19,8 +19,13 @@ typedef struct txd_h5_piece {
     size_t rows, number; /* rows of the last axis; the number of the chunk */
 } txd_h5_piece;
 
+/* The first chunk that the block touches; then the next one, false past the last. */
+void txd_h5_piece_first(txd_h5_piece *piece);
+bool txd_h5_piece_next(txd_h5_piece *piece);
 /* Where the block and the chunk meet. */
 void txd_h5_piece_meet(txd_h5_piece *piece);
+/* Row i of the piece: its first number in the block, and its row in the chunk. */
+const unsigned char *txd_h5_piece_row(size_t *row, const txd_h5_piece *piece, size_t i);
 /* Whether all bits of its numbers are 0. */
 bool txd_h5_piece_is_zero(const txd_h5_piece *piece);
 /* Whether it has the last row that there can be in its chunk. */

@@ -138,6 +138,8 @@ struct txd_h5_writer {
     txd_h5_scale scales[TXD_H5_MAX_SCALES];
     size_t scale_count;
     txd_h5_tiles tiles;
+    unsigned char *chunk; /* for blocks of whole chunks */
+    size_t chunk_bytes;
     size_t cached; /* bytes that open datasets with large chunks may hold */
     size_t steps, flushed_steps;
 };
@@ -161,6 +163,11 @@ typedef struct txd_h5_block {
     txd_dtype dtype;
 } txd_h5_block;
 txd_status txd_h5_tiles_write(txd_h5_writer *writer, const txd_h5_block *block);
+
+/* True if the block, whose dataset is open and reaches around it, is all there is of
+ * its chunks: then they can be written as they are (h5_whole.c). */
+bool txd_h5_is_whole(const txd_h5_dataset *dataset, const txd_h5_block *block);
+txd_status txd_h5_whole_write(txd_h5_writer *writer, const txd_h5_block *block);
 
 /* Packs and writes tiles (h5_tiles.c): all, whole or not; or, when there are enough,
  * the whole ones, and the oldest if it must be. */

@@ -137,6 +137,8 @@ txd_status txd_h5_writer_write(txd_h5_writer *writer, size_t dataset_index, size
         writer->steps = step + 1;
     if (nothing)
         return TXD_OK;
-    return dataset->plan.tiled ? txd_h5_tiles_write(writer, &block)
-                               : put_as(writer, dataset, &block);
+    if (dataset->plan.tiled)
+        return txd_h5_tiles_write(writer, &block);
+    return txd_h5_is_whole(dataset, &block) ? txd_h5_whole_write(writer, &block)
+                                            : put_as(writer, dataset, &block);
 }

@@ -88,6 +88,7 @@ static void free_writer(txd_h5_writer *writer)
     for (size_t i = 0; i < writer->scale_count; i++)
         free(writer->scales[i].users);
     txd_h5_tiles_finish(writer);
+    free(writer->chunk);
     free(writer->datasets);
     free(writer->tables);
     txd_arena_destroy(writer->arena);
