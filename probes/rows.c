@@ -2,17 +2,20 @@
  *
  * The probe `rows`: the row statistics of attention (lib/ops/rows.def), one dataset
  * per column with an axis for the layers, so that a picture of layers x heads is one
- * slice. The backends compute them in the softmax pass; here a layer is gathered and
- * written at its last block: few writes, and memory for one layer.
+ * slice. The backends compute them in the softmax pass; workers turn a block of them
+ * into columns, and a layer is written at its last block: few writes, and memory for
+ * one layer.
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "probes/common.h"
 
 typedef struct rows {
     txd_probe_frame frame;
     size_t datasets[2][TXD_ROW_COUNT]; /* of the attention, of the cross-attention */
+    size_t slot_rows;                  /* that fit a slot: (column, row) */
     /* (column, b, h, q) of the layer at hand, each column in its dtype. */
     txd_room values;
 } rows;
@@ -22,6 +25,12 @@ static txd_dtype dtype_of(const rows *state, size_t column)
 {
     return txd_row_get((txd_row)column)->is_key ? TXD_I32
                                                 : txd_probe_real(state->frame.context);
+}
+
+/* Bytes that an element of a column has room for. */
+static size_t room_of(const rows *state)
+{
+    return txd_dtype_bytes(txd_probe_real(state->frame.context));
 }
 
 static unsigned ask(txd_site_kind kind, txd_point point)
@@ -59,6 +68,13 @@ static txd_status make(rows *state, txd_attention_kind kind, txd_row column)
 
 static txd_status fill(void *self)
 {
+    rows *state = self;
+    const txd_probe_context *context = state->frame.context;
+    size_t longest =
+        context->length > context->memory ? context->length : context->memory;
+
+    state->slot_rows = txd_attention_tile_rows(longest);
+    state->frame.tap.slot_bytes = state->slot_rows * TXD_ROW_COUNT * room_of(state);
     for (int kind = 0; kind < 2; kind++)
         for (int i = 0; i < TXD_ROW_COUNT &&
                         txd_probe_has_point(self, txd_point_in((txd_attention_kind)kind,
@@ -73,80 +89,123 @@ static size_t cells(const txd_block *block)
     return block->dims[0] * block->dims[1] * block->dims[2];
 }
 
-/* One column; all have the room of doubles. */
-typedef struct column {
-    txd_dtype dtype;
-    void *values;
-} column;
-
-static column column_of(const rows *state, const txd_block *block, size_t i)
+/* The place of an element in columns that have room for `stride` each. */
+static void *place_in(void *columns, const rows *state, size_t column, size_t stride,
+                      size_t at)
 {
-    double *values = state->values.data;
+    size_t bytes = column * stride * room_of(state);
 
-    return (column){dtype_of(state, i), values + i * cells(block)};
+    return (char *)columns + bytes + at * txd_dtype_bytes(dtype_of(state, column));
 }
 
-static void put(const column *to, size_t at, double value)
+static void put_keys(int32_t *to, const double *from, size_t count)
 {
-    if (to->dtype == TXD_I32)
-        ((int32_t *)to->values)[at] = value >= 0 ? (int32_t)value : -1;
-    else if (to->dtype == TXD_F64)
-        ((double *)to->values)[at] = value;
-    else
-        ((float *)to->values)[at] = (float)value;
+    for (size_t i = 0; i < count; i++, from += TXD_ROW_COUNT)
+        to[i] = *from >= 0 ? (int32_t)*from : -1;
+}
+
+static void put_floats(float *to, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++, from += TXD_ROW_COUNT)
+        to[i] = (float)*from;
+}
+
+static void put_doubles(double *to, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++, from += TXD_ROW_COUNT)
+        to[i] = *from;
+}
+
+/* Row statistics, one row after the other, into columns. */
+static void gather(void *columns, const rows *state, size_t stride, size_t at,
+                   const double *from, size_t count)
+{
+    for (size_t c = 0; c < TXD_ROW_COUNT; c++) {
+        void *to = place_in(columns, state, c, stride, at);
+
+        if (dtype_of(state, c) == TXD_I32)
+            put_keys(to, from + c, count);
+        else if (dtype_of(state, c) == TXD_F32)
+            put_floats(to, from + c, count);
+        else
+            put_doubles(to, from + c, count);
+    }
 }
 
 /* Heads that are not selected keep what the file is filled with. */
+static void leave_out(const rows *state, size_t stride, size_t at, size_t count)
+{
+    double nothing[TXD_ROW_COUNT];
+
+    for (size_t c = 0; c < TXD_ROW_COUNT; c++)
+        nothing[c] = dtype_of(state, c) == TXD_I32 ? -1 : (double)NAN;
+    for (size_t i = 0; i < count; i++)
+        gather(state->values.data, state, stride, at + i, nothing, 1);
+}
+
+static bool fits(const rows *state, const txd_block *block)
+{
+    return block->rows && txd_block_heads(block) == 1 &&
+           block->value.dims[2] <= state->slot_rows;
+}
+
+static void reduce(void *slot, const void *self, const txd_block *block)
+{
+    const rows *state = self;
+
+    if (fits(state, block))
+        gather(slot, state, state->slot_rows, 0, block->rows, block->value.dims[2]);
+}
+
 static txd_status begin(void *self, const txd_block *block)
 {
     rows *state = self;
-    size_t count = cells(block) * TXD_ROW_COUNT;
 
-    TXD_TRY(txd_probe_reserve(&state->values, &state->frame, count, sizeof(double)));
-    for (size_t i = 0; i < TXD_ROW_COUNT; i++) {
-        column to = column_of(state, block, i);
+    return txd_probe_reserve(&state->values, &state->frame,
+                             cells(block) * TXD_ROW_COUNT, room_of(state));
+}
 
-        for (size_t at = 0; at < cells(block); at++)
-            put(&to, at, NAN);
-    }
-    return TXD_OK;
+static void add_slot(const rows *state, size_t stride, size_t at, const void *slot,
+                     size_t count)
+{
+    for (size_t c = 0; c < TXD_ROW_COUNT; c++)
+        memcpy(place_in(state->values.data, state, c, stride, at),
+               place_in((void *)slot, state, c, state->slot_rows, 0),
+               count * txd_dtype_bytes(dtype_of(state, c)));
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     rows *state = self;
-    size_t queries = block->value.dims[2];
+    size_t queries = block->value.dims[2], stride = cells(block);
 
-    (void)slot;
     if (!block->rows && txd_block_rows(block) > 0)
         return txd_fail(TXD_ERR_MISSING, "%s: its row statistics were not formed",
                         block->site->name);
     for (size_t i = 0; block->rows && i < txd_block_heads(block); i++) {
-        const double *from = block->rows + i * queries * TXD_ROW_COUNT;
-        size_t place = txd_block_head(block, i) * block->dims[2] + block->start[2];
+        size_t at = txd_block_head(block, i) * block->dims[2] + block->start[2];
 
         if (!txd_probe_wants_head(&state->frame, block, i))
-            continue;
-        for (size_t c = 0; c < TXD_ROW_COUNT; c++) {
-            column to = column_of(state, block, c);
-
-            for (size_t q = 0; q < queries; q++)
-                put(&to, place + q, from[q * TXD_ROW_COUNT + c]);
-        }
+            leave_out(state, stride, at, queries);
+        else if (slot && fits(state, block))
+            add_slot(state, stride, at, slot, queries);
+        else
+            gather(state->values.data, state, stride, at,
+                   block->rows + i * queries * TXD_ROW_COUNT, queries);
     }
     return TXD_OK;
 }
 
 static txd_status write_column(const rows *state, const txd_block *block, size_t i)
 {
-    column from = column_of(state, block, i);
     const size_t start[4] = {(size_t)block->site->layer, 0, 0, 0};
     const size_t count[4] = {1, block->dims[0], block->dims[1], block->dims[2]};
     txd_attention_kind kind = txd_point_attention(block->site->point);
 
-    return txd_recording_write(state->frame.context->recording,
-                               state->datasets[kind][i], (size_t)block->pass->step,
-                               start, count, from.values, from.dtype);
+    return txd_recording_write(
+        state->frame.context->recording, state->datasets[kind][i],
+        (size_t)block->pass->step, start, count,
+        place_in(state->values.data, state, i, cells(block), 0), dtype_of(state, i));
 }
 
 static txd_status end(void *self, const txd_block *block)
@@ -165,6 +224,7 @@ const txd_probe txd_probe_rows = {
     .state_bytes = sizeof(rows),
     .fill = fill,
     .begin = begin,
+    .reduce = reduce,
     .merge = merge,
     .end = end,
 };

@@ -230,16 +230,24 @@ static void check_column(const fake_pass *fake, const txd_trace *trace, txd_row 
 
 START_TEST(every_row_statistic_lies_in_its_layer_and_head)
 {
-    for (int round = 0; round < 2; round++) {
+    /* Tiles, whole values, tiles that no worker takes since they are too long. */
+    static const struct {
+        size_t length, tile_rows;
+        bool whole;
+    } rounds[] = {{5, 2, false}, {5, 2, true}, {300, 256, false}, {300, 99, false}};
+
+    for (size_t round = 0; round < 8; round++) {
+        size_t length = rounds[round / 2].length;
         fake_pass fake;
         txd_trace *trace;
         txd_trace_info info;
         size_t entry;
 
-        fake_make(&fake, SMALL, 2, 5);
-        fake_fill(&fake, 2, 5, 2, 4);
-        fake.tile_rows = 2;
-        fake.whole = round == 1;
+        fake_make(&fake, SMALL, 2, length);
+        fake_fill(&fake, 2, length, 2, 4);
+        fake.dtype = round % 2 ? TXD_F64 : TXD_F32;
+        fake.tile_rows = rounds[round / 2].tile_rows;
+        fake.whole = rounds[round / 2].whole;
         trace =
             fake_one_step(&fake, test_file("r.h5"), "record = ({probe = \"rows\";});");
         for (int layer = 0; layer < 2; layer++)
