@@ -12,13 +12,27 @@ def shown(row, key):
 
 
 def line(row):
-    memory = ""
-    if row["memory"]:
-        memory = " / ".join(f"{value:.2f}" for value in row["memory"])
+    memory = " / ".join(f"{value:.2f}" for value in row["memory"] or ())
+    cold = " / ".join(f"{value:.2f} s" for value in row["cold"] or ())
     target = "" if row["target"] is None else f"{row['target']:.3g}"
     return (f"| {row['what']} | {shown(row, 'a')} | {shown(row, 'b')} "
             f"| {row['ratio']:.3g} | {row['low']:.3g} to {row['high']:.3g} "
-            f"| {target} | {memory} | {row['count']} |")
+            f"| {target} | {cold} | {memory} | {row['count']} |")
+
+
+def backend(bench):
+    """What a recording says of what computed it."""
+    cfg, path = bench.folder / "tiny.cfg", bench.folder / "tiny.h5"
+    cfg.write_text("""version = 1;
+model : { preset = "mini"; n_layers = 1; d_model = 8; n_heads = 1; vocab = 8; };
+input : { random : { batch = 1; length = 8; }; };
+""", encoding="ascii")
+    subprocess.run([bench.program, "run", cfg, "-o", path], capture_output=True,
+                   check=False)
+    told = subprocess.run([bench.program, "info", path], capture_output=True, text=True,
+                          check=True).stdout
+    return [" ".join(text.split()) for text in told.splitlines()
+            if text.split(" ")[0] in ("backend", "simd", "blas")]
 
 
 def machine(bench):
@@ -30,32 +44,30 @@ def machine(bench):
                 break
     version = subprocess.run([str(bench.program), "--version"], capture_output=True,
                              text=True, check=True).stdout.strip()
-    blas = subprocess.run([str(bench.program), "list", "backends"], capture_output=True,
-                          text=True, check=False).stdout
     peer = "none"
     if bench.python:
         peer = subprocess.run(
             [bench.python, "-c", "import torch; print('PyTorch', torch.__version__)"],
             capture_output=True, text=True, check=True).stdout.strip()
-    return model, version, blas, peer
+    return model, version, backend(bench), peer
 
 
 def lines(bench, rows):
-    model, version, blas, peer = machine(bench)
+    model, version, told, peer = machine(bench)
     yield "# Benchmarks"
     yield ""
     yield ("Written by `./dev bench`. Every row is two processes that take turns; the "
            "ratio is the median of the ratios of neighbours, beside the smallest and "
-           "the largest. The machine says how far the seconds carry: compare ratios.")
+           "the largest. Cold is the time from the start of the process to the end of its "
+           "first repetition, which the ratio leaves out. The machine says how far the "
+           "seconds carry: compare ratios.")
     yield ""
     yield f"- {model}, {bench.threads} cores, load {os.getloadavg()[0]:.1f} at the end"
     yield f"- {version}"
-    for text in blas.splitlines():
-        if "cpu32" in text or "OpenBLAS" in text:
-            yield f"- {text.strip()}"
+    yield f"- {', '.join(told)}"
     yield f"- peer: {peer}"
     yield ""
-    yield "| what | ours | beside it | ratio | range | target | peak GB | turns |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| what | ours | beside it | ratio | range | target | cold | peak GB | turns |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         yield line(row)

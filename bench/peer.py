@@ -16,6 +16,7 @@ positions, GELU, no biases, causal. CONFIG is layers,d_model,heads,d_ff,vocab,le
   record     forward that keeps all attention weights, written with h5py:
              FILE ends in .gz.h5 for gzip 1 + shuffle, else uncompressed
 """
+import itertools
 import math
 import os
 import sys
@@ -154,10 +155,15 @@ def record(sizes, path):
     how = {"compression": "gzip", "compression_opts": 1, "shuffle": True} \
         if path.endswith(".gz.h5") else {}
 
+    folder, name = os.path.split(path)
+    count = itertools.count()
+
+    # Every repetition leaves its data, as ours does in one file that grows: pages that a
+    # file gives back and takes again cost less than new ones.
     def run():
         with torch.inference_mode():
             model(ids)
-        with h5py.File(path, "w") as file:
+        with h5py.File(os.path.join(folder, f"{next(count)}-{name}"), "w") as file:
             for i, block in enumerate(model.blocks):
                 file.create_dataset(f"layers/{i}/weights", data=block.kept.numpy(),
                                     chunks=(1, 1, min(n, 256), min(n, 256)), **how)

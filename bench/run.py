@@ -32,13 +32,14 @@ WEIGHTS = 'record=({probe="full";points="layers.*.attn.weights";})'
 COMPRESSED = ["--set", 'recording.compression="deflate"']
 
 
-def cfg(sizes, folder, name):
+def cfg(sizes, folder, name, positions="learned"):
     layers, width, heads, hidden, vocab, length = sizes
     path = folder / f"{name}.cfg"
     path.write_text(f"""version = 1;
 seed = 1;
 model : {{ preset = "mini"; n_layers = {layers}; d_model = {width};
-  n_heads = {heads}; d_ff = {hidden}; vocab = {vocab}; max_seq_len = {length}; }};
+  n_heads = {heads}; d_ff = {hidden}; vocab = {vocab}; max_seq_len = {length};
+  positions = "{positions}"; }};
 input : {{ random : {{ batch = 1; length = {length}; }}; steps = 100; }};
 """, encoding="ascii")
     return path
@@ -48,6 +49,8 @@ class Measured:
     """A process that makes one repetition per line."""
 
     def __init__(self, words, environment=None):
+        self.begin = time.perf_counter()
+        self.cold = None  # seconds from the start to the end of the first repetition
         self.process = subprocess.Popen(
             [str(word) for word in words], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True,
@@ -60,6 +63,7 @@ class Measured:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         seconds, self.kilobytes = self.process.stdout.readline().split()
+        self.cold = self.cold or time.perf_counter() - self.begin
         return float(seconds)
 
     def end(self):
@@ -104,8 +108,10 @@ class Bench:
         environment = dict(self.mine)
         if threads:
             environment["OMP_NUM_THREADS"] = str(threads)
-        return Measured([self.worker, *words, cfg(sizes, self.folder, name)],
-                        environment)
+        # A table of positions has no part in attention.
+        positions = "none" if "--attention" in words else "learned"
+        return Measured([self.worker, *words,
+                         cfg(sizes, self.folder, name, positions)], environment)
 
     def peer(self, what, sizes, *words):
         return Measured([self.python, HERE / "peer.py", what,
@@ -117,71 +123,74 @@ class Bench:
     # ---- in turns ----
 
     def turns(self, make_a, make_b):
-        a, b = make_a(), make_b()
+        a = make_a()
         a.once()
+        b = make_b()
         b.once()
         pairs = [(a.once(), b.once()) for _ in range(self.repeat)]
         a.end()
         b.end()
-        return pairs, int(a.kilobytes) / 1e6, int(b.kilobytes) / 1e6
+        return {"pairs": pairs, "cold": (a.cold, b.cold),
+                "memory": (int(a.kilobytes) / 1e6, int(b.kilobytes) / 1e6)}
 
 
-def row_of(name, what, target, pairs, memory=None):
-    a, b = zip(*pairs)
-    ratios = [x / y for x, y in pairs]
+def row_of(name, what, target, turns):
+    a, b = zip(*turns["pairs"])
+    ratios = [x / y for x, y in turns["pairs"]]
     return {"name": name, "what": what, "target": target, "a": statistics.median(a),
             "b": statistics.median(b), "ratio": statistics.median(ratios),
-            "low": min(ratios), "high": max(ratios), "count": len(pairs),
-            "memory": memory}
+            "low": min(ratios), "high": max(ratios), "count": len(ratios),
+            "memory": turns.get("memory"), "cold": turns.get("cold")}
 
 
 # ---- the rows: name, needs the peer, function ----
 
 def forward(bench, size, target):
-    pairs, *memory = bench.turns(
+    turns = bench.turns(
         lambda: bench.ours(SIZES[size], "-o", bench.scratch("probed.h5")),
         lambda: bench.peer("forward", SIZES[size]))
     yield row_of(f"forward-{size}", f"forward, config {size}: default probes and all "
-                 "laws / PyTorch's bare forward", target, pairs, memory)
+                 "laws / PyTorch's bare forward", target, turns)
 
 
 def bare(bench, size, target):
-    pairs, *memory = bench.turns(
+    turns = bench.turns(
         lambda: bench.ours(SIZES[size], "--taps", "none"),
         lambda: bench.peer("forward", SIZES[size]))
     yield row_of(f"bare-{size}", f"forward, config {size}: bare / PyTorch's bare",
-                 target, pairs, memory)
+                 target, turns)
 
 
 def observed(bench, size, target):
-    pairs, *_ = bench.turns(
+    turns = bench.turns(
         lambda: bench.ours(SIZES[size], "-o", bench.scratch("probed.h5")),
         lambda: bench.ours(SIZES[size], "--taps", "none"))
     yield row_of(f"observed-{size}", f"forward, config {size}: default probes and all "
-                 "laws / bare", target, pairs)
+                 "laws / bare", target, turns)
 
 
 def gradients(bench, size, target):
-    pairs, a, b = bench.turns(
+    turns = bench.turns(
         lambda: bench.ours(SIZES[size], "--taps", "record", "--set", GRADIENTS, "-o",
                            bench.scratch("gradients.h5")),
         lambda: bench.peer("backward", SIZES[size]))
     yield row_of(f"gradients-{size}", f"forward and backward, config {size}: all norms "
-                 "/ PyTorch with norms and hooks", target, pairs, (a, b))
+                 "/ PyTorch with norms and hooks", target, turns)
     if size == "M":
+        a, b = turns["memory"]
         yield {"name": "memory-M", "what": "peak memory of that",
                "target": 0.5, "a": a, "b": b, "ratio": a / b,
                "low": a / b, "high": a / b,
-               "count": 1, "memory": None, "unit": "GB"}
+               "count": 1, "memory": None, "cold": None, "unit": "GB"}
 
 
 def origin(bench, size, target):
-    pairs, *_ = bench.turns(
+    turns = bench.turns(
         lambda: bench.ours(SIZES[size], "--taps", "record", "--set", ORIGIN, "-o",
                            bench.scratch("origin.h5")),
         lambda: bench.ours(SIZES[size], "--taps", "none", "--backward"))
     yield row_of(f"origin-{size}", f"where a NaN comes from, config {size} / plain "
-                 "forward and backward", target, pairs)
+                 "forward and backward", target, turns)
 
 
 def attention_sizes(length):
@@ -189,34 +198,36 @@ def attention_sizes(length):
 
 
 def streaming(bench, length, target):
-    pairs, *memory = bench.turns(
+    turns = bench.turns(
         lambda: bench.ours(attention_sizes(length), "--attention", "--taps", "record",
                            "-o", bench.scratch("attention.h5")),
         lambda: bench.peer("attention", attention_sizes(length)))
     yield row_of(f"attention-{length}", f"attention, 12 heads, N {length}: all row "
-                 "diagnostics / PyTorch per head with the same", target, pairs, memory)
+                 "diagnostics / PyTorch per head with the same", target, turns)
 
 
 def over_floor(bench, length, target):
-    pairs, *_ = bench.turns(
+    turns = bench.turns(
         lambda: bench.ours(attention_sizes(length), "--attention", "--taps", "record",
                            "-o", bench.scratch("attention.h5")),
         lambda: Measured([bench.floor, "attention", length, 64, 12], bench.mine))
     yield row_of(f"floor-{length}", f"the same, N {length} / this machine's sgemm at "
-                 "as many operations", target, pairs)
+                 "as many operations", target, turns)
 
 
 def recording(bench, size, target):
     for ending, what, how in ((".h5", "uncompressed", "none"),
                               (".gz.h5", "compressed", "deflate")):
-        pairs, *_ = bench.turns(
+        turns = bench.turns(
             lambda: bench.ours(SIZES[size], "--taps", "record", "--set", WEIGHTS,
                                "--set", f'recording.compression="{how}"', "-o",
                                bench.scratch("weights.h5")),
             lambda: bench.peer("record", SIZES[size], bench.scratch("peer" + ending)))
+        for path in bench.folder.glob("*.h5*"):
+            path.unlink()
         yield row_of(f"recording-{size}-{what}", f"forward that records all attention "
                      f"weights, config {size} / PyTorch and h5py, {what}",
-                     target[what], pairs)
+                     target[what], turns)
 
 
 def scan(bench, _size, target):
@@ -224,7 +235,7 @@ def scan(bench, _size, target):
     pairs = [(both.once(), both.once()) for _ in range(bench.repeat + 1)]
     both.end()
     yield row_of("scan", "reading 805 MB of memory / scan of it as attention weights, "
-                 "both threads; at least", target, pairs[1:])
+                 "both threads; at least", target, {"pairs": pairs[1:]})
 
 
 def scanned(bench, size, target):
@@ -241,7 +252,7 @@ def scanned(bench, size, target):
         megabytes = path.stat().st_size / 1e6
         yield row_of(f"scanned-{size}-{how}", f"`cat` of {megabytes:.0f} MB, all "
                      f"attention weights of config {size}, {how} / `txdiag check` of "
-                     "them; at least", target[how], pairs)
+                     "them; at least", target[how], {"pairs": pairs})
         path.unlink()
 
 
@@ -261,7 +272,7 @@ input : {{ random : {{ batch = 1; length = 128; }}; }};
              for _ in range(max(bench.repeat, 9))]
     row = row_of(f"start-{what}", f"`txdiag run` on stories260K, 128 tokens, whole "
                  f"process, {what} record / `txdiag --version`; target in seconds",
-                 target, pairs)
+                 target, {"pairs": pairs})
     yield row
 
 
@@ -273,11 +284,12 @@ def scaling(bench, _size, _target):
         pairs = []
         for _ in range(repeat + 1):
             pairs.append((one.once(), all_of_them.once()))
-        memory = (int(one.kilobytes) / 1e6, int(all_of_them.kilobytes) / 1e6)
         one.end()
         all_of_them.end()
+        turns = {"pairs": pairs[1:], "cold": (one.cold, all_of_them.cold),
+                 "memory": (int(one.kilobytes) / 1e6, int(all_of_them.kilobytes) / 1e6)}
         yield row_of(f"threads-{length}", f"attention with all probes and laws, N "
-                     f"{length}: 1 thread / {bench.threads}", None, pairs[1:], memory)
+                     f"{length}: 1 thread / {bench.threads}", None, turns)
 
 
 ROWS = [

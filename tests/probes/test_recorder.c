@@ -228,7 +228,7 @@ static size_t planned(const fake_pass *fake, size_t i, txd_text *text)
     txd_probe_context context = fake_context(fake, plans[i].steps);
     txd_setting *root = NULL;
     txd_probe_use *uses = NULL;
-    txd_recorder_cost cost = {0, 0};
+    txd_recorder_cost cost = {0};
     size_t count = 0;
 
     ck_assert_int_eq(txd_cfg_parse(&root, fake->arena, "m.cfg", plans[i].record),
