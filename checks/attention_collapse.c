@@ -44,7 +44,6 @@ typedef struct state {
     size_t attentions; /* 2 layers */
     sequence now;
     uint64_t *votes; /* (keys): rows of this sequence that give nearly all to each */
-    double *even;    /* (keys + 1): entropy of a row that is uniform over as many */
     size_t keys, capacity;
     uint64_t rows, inherited;
 } state;
@@ -79,22 +78,19 @@ static void close_sequence(state *s)
     h->sequences++;
 }
 
-static bool is_same(const sequence *q, const txd_site *site, const txd_law_row *row)
-{
-    return q->step == site->step && q->part == txd_law_part(site) &&
-           q->batch == row->batch && q->head == row->head;
-}
-
 /* A row that gives nearly everything to one key, which is not the first that it sees,
  * votes for that key. */
+static bool votes(const state *s, const double *column)
+{
+    return column[TXD_ROW_PEAK] >= s->peak && !(column[TXD_ROW_FIRST] >= s->peak);
+}
+
 static void vote(state *s, const double *column)
 {
     double key = column[TXD_ROW_PEAK_KEY];
-    bool is_single =
-        column[TXD_ROW_PEAK] >= s->peak && !(column[TXD_ROW_FIRST] >= s->peak);
     size_t place;
 
-    if (!is_single || !(key >= 0 && key < (double)s->keys))
+    if (!(key >= 0 && key < (double)s->keys))
         return;
     place = (size_t)key;
     if (++s->votes[place] <= s->now.single)
@@ -103,60 +99,66 @@ static void vote(state *s, const double *column)
     s->now.key = place;
 }
 
-static void begin_sequence(state *s, const txd_site *site, const txd_law_row *row)
+/* Closes the sequence at hand if the block is not of it. */
+static void turn_to(state *s, const txd_block *block)
 {
-    s->now = (sequence){.step = site->step,
-                        .part = txd_law_part(site),
-                        .batch = row->batch,
-                        .head = row->head};
+    sequence next = {.step = block->site->step,
+                     .part = txd_law_part(block->site),
+                     .batch = block->start[0],
+                     .head = block->start[1]};
+
+    if (s->now.step == next.step && s->now.part == next.part &&
+        s->now.batch == next.batch && s->now.head == next.head)
+        return;
+    close_sequence(s);
+    s->now = next;
     memset(s->votes, 0, s->keys * sizeof *s->votes);
 }
 
-/* At least this is the entropy of a row that has gone uniform. */
-static double uniform_entropy(const state *s, double seen)
+/* A tile, which is of one head. */
+typedef struct tile {
+    bool has_queries; /* that are no padding */
+    uint64_t rows, uniform, inherited, votes;
+} tile;
+
+static bool is_judged(const double *column)
 {
-    return seen <= (double)s->keys ? s->even[(size_t)seen]
-                                   : (1 - s->uniform) * log(seen);
+    return column[TXD_ROW_SEEN] >= 2 && isfinite(column[TXD_ROW_ENTROPY]);
 }
 
-static void add_row(state *s, const txd_site *site, const txd_law_row *row)
+static void reduce(void *slot, const void *self, const txd_block *block)
 {
-    const double *column = row->column;
-    double seen = column[TXD_ROW_SEEN];
+    const state *s = self;
+    txd_law_row row = {0};
+    tile *t = slot;
 
-    if (!is_same(&s->now, site, row)) {
-        close_sequence(s);
-        begin_sequence(s, site, row);
+    while (txd_law_row_next(&row, block)) {
+        const double *column = row.column;
+
+        t->has_queries = true;
+        t->inherited += column[TXD_ROW_SEEN] >= 2 && !isfinite(column[TXD_ROW_ENTROPY]);
+        if (!is_judged(column))
+            continue;
+        t->rows++;
+        t->uniform +=
+            column[TXD_ROW_ENTROPY] >= (1 - s->uniform) * log(column[TXD_ROW_SEEN]);
+        t->votes += votes(s, column);
     }
-    if (!(seen >= 2))
-        return;
-    if (!isfinite(column[TXD_ROW_ENTROPY])) {
-        s->inherited++;
-        return;
-    }
-    s->now.rows++;
-    s->now.uniform += column[TXD_ROW_ENTROPY] >= uniform_entropy(s, seen);
-    vote(s, column);
 }
 
 /* Room for the votes: a block of another attention or step may have more keys. */
 static txd_status reserve(state *s, size_t keys)
 {
     uint64_t *votes;
-    double *even;
 
     s->keys = keys;
     if (keys < s->capacity)
         return TXD_OK;
     votes = realloc(s->votes, (keys + 1) * sizeof *votes);
-    s->votes = votes ? votes : s->votes;
-    even = realloc(s->even, (keys + 1) * sizeof *even);
-    s->even = even ? even : s->even;
-    if (!votes || !even)
+    if (!votes)
         return txd_fail(TXD_ERR_MEMORY, "attention_collapse: no memory for %zu keys",
                         keys);
-    for (size_t seen = 0; seen <= keys; seen++)
-        even[seen] = (1 - s->uniform) * log((double)seen);
+    s->votes = votes;
     s->capacity = keys + 1;
     return TXD_OK;
 }
@@ -164,12 +166,19 @@ static txd_status reserve(state *s, size_t keys)
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
+    const tile *t = slot;
     txd_law_row row = {0};
 
-    (void)slot;
     TXD_TRY(reserve(s, block->dims[3]));
-    while (txd_law_row_next(&row, block))
-        add_row(s, block->site, &row);
+    if (!t->has_queries)
+        return TXD_OK;
+    turn_to(s, block);
+    s->now.rows += t->rows;
+    s->now.uniform += t->uniform;
+    s->inherited += t->inherited;
+    while (t->votes > 0 && txd_law_row_next(&row, block))
+        if (is_judged(row.column) && votes(s, row.column))
+            vote(s, row.column);
     return TXD_OK;
 }
 
@@ -321,7 +330,6 @@ static void destroy(void *self)
 
     free(s->heads);
     free(s->votes);
-    free(s->even);
     free(s);
 }
 
@@ -351,8 +359,12 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
         destroy(s);
         return status;
     }
-    *tap =
-        (txd_tap){.name = "attention_collapse", .self = s, .ask = ask, .merge = merge};
+    *tap = (txd_tap){.name = "attention_collapse",
+                     .self = s,
+                     .ask = ask,
+                     .slot_bytes = sizeof(tile),
+                     .reduce = reduce,
+                     .merge = merge};
     *out = s;
     return TXD_OK;
 }

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@ typedef struct state {
     txd_point needs[TXD_POINT_COUNT][TXD_OPERAND_NEEDS];
     txd_finite_params params;
     txd_meeting pending[TXD_POINT_COUNT]; /* of sites that come in parts */
+    /* Those are set: for threads that would look for more in vain. */
+    atomic_bool has_met[TXD_POINT_COUNT];
     txd_nonfinite origin;
     txd_meeting meeting;
     txd_origin told;
@@ -32,6 +35,12 @@ typedef struct state {
     double worst;
     empty_row (*empty)[2]; /* per layer and attention */
 } state;
+
+/* What a part of a site tells. */
+typedef struct found {
+    txd_meeting met;
+    empty_row empty;
+} found;
 
 /* A site that comes in parts: what met there must be read while the part is at hand. */
 static bool comes_in_parts(txd_point point)
@@ -131,14 +140,15 @@ static void end_site(state *s, const txd_block *block)
     txd_nonfinite_read(&site, block);
     if (!isnan(site.count)) /* a recording may not say */
         count_site(s, &site, block);
-    if (!txd_site_is_parameter(site.kind))
+    if (!txd_site_is_parameter(site.kind)) {
         s->pending[site.point].is_set = false;
+        s->has_met[site.point] = false;
+    }
 }
 
-static void look_for_empty_rows(state *s, const txd_block *block)
+static void look_for_empty_rows(empty_row *empty, const txd_block *block)
 {
     const txd_site *site = block->site;
-    empty_row *empty = &s->empty[site->layer][txd_point_attention(site->point)];
     txd_law_row row = {0};
 
     while (!empty->is_set && txd_law_row_next(&row, block))
@@ -153,23 +163,32 @@ static void reduce(void *slot, const void *self, const txd_block *block)
 {
     const state *s = self;
     size_t at[TXD_MAX_RANK];
+    found *f = slot;
 
+    if (block->rows)
+        look_for_empty_rows(&f->empty, block);
     if (txd_site_is_parameter(block->site->kind) ||
-        !comes_in_parts(block->site->point) || s->pending[block->site->point].is_set ||
+        !comes_in_parts(block->site->point) || s->has_met[block->site->point] ||
         !txd_block_nonfinite(at, block))
         return;
-    txd_meeting_read(slot, block, at);
+    txd_meeting_read(&f->met, block, at);
 }
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
-    const txd_meeting *met = slot;
+    const txd_site *site = block->site;
+    const found *f = slot;
     state *s = self;
 
-    if (block->rows)
-        look_for_empty_rows(s, block);
-    if (met && met->is_set && !s->pending[block->site->point].is_set)
-        s->pending[block->site->point] = *met;
+    if (f->empty.is_set) {
+        empty_row *empty = &s->empty[site->layer][txd_point_attention(site->point)];
+
+        *empty = empty->is_set ? *empty : f->empty;
+    }
+    if (f->met.is_set && !s->pending[site->point].is_set) {
+        s->pending[site->point] = f->met;
+        s->has_met[site->point] = true;
+    }
     if (block->stats)
         end_site(s, block);
     return TXD_OK;
@@ -291,7 +310,7 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
                      .gradients = true,
                      .ask = ask,
                      .needs = needs,
-                     .slot_bytes = sizeof(txd_meeting),
+                     .slot_bytes = sizeof(found),
                      .reduce = reduce,
                      .merge = merge};
     *out = s;

@@ -170,6 +170,11 @@ static void add_leak(txd_leak_tally *t, const txd_leak_kind *kind,
                             (int64_t)row->query, key};
 }
 
+static bool has_cells(const txd_leak_kind *kind, const txd_law_row *row)
+{
+    return row->column[kind->count] > 0 && row->column[kind->count] < 0x1p53;
+}
+
 /* `heads`: the tallies of the attention that the row is of; `hidden`: its hidden keys.
  */
 static void add_row(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *block,
@@ -179,7 +184,7 @@ static void add_row(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *bl
     txd_leak_tally *t = &heads[row->head];
 
     leaks->hidden += hidden;
-    if (!(row->column[kind->count] > 0 && row->column[kind->count] < 0x1p53))
+    if (!has_cells(kind, row))
         return;
     leaks->cells += (uint64_t)row->column[kind->count];
     t->rows++;
@@ -191,16 +196,64 @@ static void add_row(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *bl
         add_leak(t, kind, block, row);
 }
 
-txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block)
+void txd_leaks_look(txd_leak_part *out, const txd_leak_kind *kind,
+                    const txd_block *block)
+{
+    txd_law_row row = {0};
+
+    while (txd_law_row_next(&row, block)) {
+        out->queries++;
+        if (!has_cells(kind, &row))
+            continue;
+        out->rows++;
+        out->cells += (uint64_t)row.column[kind->count];
+        out->leaks |= !(row.column[kind->max] <= 0);
+    }
+}
+
+/* True if a part that has no leak is counted: from the hidden keys of its queries, of
+ * which all have computed hidden cells, or none. */
+static bool add_sound(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *block,
+                      const txd_leak_part *part)
 {
     const txd_inputs *inputs = block->pass->inputs;
-    size_t part = txd_law_part(block->site);
-    const struct txd_leak_count *counted = &leaks->counted[part % 2];
-    txd_leak_tally *heads = &leaks->tallies[part * leaks->claimed->n_heads];
+    size_t place = block->start[0] * inputs->length + block->start[2];
+    const uint32_t *keys = leaks->counted[txd_law_part(block->site) % 2].keys + place;
+    txd_leak_tally *t = &heads[block->start[1]];
+    uint32_t most = 0;
+
+    if (part->queries == 0)
+        return true;
+    if (part->leaks || (part->rows > 0 && part->rows < part->queries) ||
+        block->value.dims[0] != 1 || block->value.dims[1] != 1)
+        return false;
+    for (size_t q = 0; q < block->value.dims[2]; q++)
+        if (inputs->valid[place + q]) {
+            leaks->hidden += keys[q];
+            most = keys[q] > most ? keys[q] : most;
+        }
+    if (part->rows == 0)
+        return true;
+    leaks->cells += part->cells;
+    t->rows += part->rows;
+    t->farthest = most > t->farthest ? (int64_t)most : t->farthest;
+    t->weight = t->weight < 0 ? 0 : t->weight;
+    return true;
+}
+
+txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block,
+                         const txd_leak_part *part)
+{
+    const txd_inputs *inputs = block->pass->inputs;
+    size_t place = txd_law_part(block->site);
+    const struct txd_leak_count *counted = &leaks->counted[place % 2];
+    txd_leak_tally *heads = &leaks->tallies[place * leaks->claimed->n_heads];
     txd_law_row row = {0};
 
     TXD_TRY(count_step(leaks, block));
     leaks->batches = inputs->batch;
+    if (add_sound(leaks, heads, block, part))
+        return TXD_OK;
     while (txd_law_row_next(&row, block))
         add_row(leaks, heads, block, &row,
                 counted->keys[row.batch * inputs->length + row.query]);

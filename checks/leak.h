@@ -54,8 +54,20 @@ txd_status txd_leaks_create(txd_leaks **out, const txd_leak_kind *kind,
                             const txd_config *claimed);
 void txd_leaks_destroy(txd_leaks *leaks); /* NULL is allowed */
 
-/* Counts a block of attention weights of a layer to which the law applies. */
-txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block);
+/* A block of attention weights, as far as it can be told without the hidden keys of
+ * each query. */
+typedef struct txd_leak_part {
+    uint64_t queries;     /* that are no padding */
+    uint64_t rows, cells; /* as txd_leak_tally, txd_leaks have them */
+    bool leaks;
+} txd_leak_part;
+
+/* The two halves of counting a block of attention weights of a layer to which the law
+ * applies: for taps' reduce and merge. */
+void txd_leaks_look(txd_leak_part *out, const txd_leak_kind *kind,
+                    const txd_block *block);
+txd_status txd_leaks_add(txd_leaks *leaks, const txd_block *block,
+                         const txd_leak_part *part);
 
 /* Fills the result: measured values, cells, and per layer one finding whose message
  * `explain` ends with what the evidence says. */

@@ -26,10 +26,15 @@ static unsigned ask(void *self, const txd_site *site)
     return TXD_ASK_ROWS;
 }
 
+static void reduce(void *slot, const void *self, const txd_block *block)
+{
+    (void)self;
+    txd_leaks_look(slot, &kind, block);
+}
+
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
-    (void)slot;
-    return txd_leaks_add(self, block);
+    return txd_leaks_add(self, block, slot);
 }
 
 static void explain(txd_finding *finding, const txd_leak_tally *t)
@@ -70,7 +75,12 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     txd_leaks *leaks;
 
     TXD_TRY(txd_leaks_create(&leaks, &kind, context->claimed));
-    *tap = (txd_tap){.name = kind.name, .self = leaks, .ask = ask, .merge = merge};
+    *tap = (txd_tap){.name = kind.name,
+                     .self = leaks,
+                     .ask = ask,
+                     .slot_bytes = sizeof(txd_leak_part),
+                     .reduce = reduce,
+                     .merge = merge};
     *out = leaks;
     return TXD_OK;
 }

@@ -62,13 +62,15 @@ static const txd_point *needs(void *self, txd_point point)
     return txd_point_attention(point) == TXD_ATTENTION_CROSS ? cross : others;
 }
 
-static void add_entropies(state *s, const txd_block *block)
+/* Sums some entropies, each of the largest that it could be, and how many these are. */
+static void reduce(void *slot, const void *self, const txd_block *block)
 {
-    double *to = s->entropy + 2 * txd_law_part(block->site);
+    double *to = slot;
     size_t all = block->dims[0] * block->dims[1] * block->dims[2];
     size_t every = all / ROWS_READ + 1;
     txd_law_row row = {0};
 
+    (void)self;
     while (txd_law_row_next(&row, block))
         if (row.query % every == every - 1 && row.column[TXD_ROW_SEEN] > 1) {
             to[0] += row.column[TXD_ROW_ENTROPY] / log(row.column[TXD_ROW_SEEN]);
@@ -78,14 +80,17 @@ static void add_entropies(state *s, const txd_block *block)
 
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
+    const double *sums = slot;
     state *s = self;
+    double *entropy;
 
-    (void)slot;
     if (block->site->kind == TXD_SITE_PARAMETER)
         return txd_trio_add_parameter(&s->trio, block);
     if (txd_point_in_self(block->site->point) == TXD_POINT_ATTN_V)
         return txd_trio_add_values(&s->trio, block);
-    add_entropies(s, block);
+    entropy = s->entropy + 2 * txd_law_part(block->site);
+    entropy[0] += sums[0];
+    entropy[1] += sums[1];
     return TXD_OK;
 }
 
@@ -206,8 +211,13 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
         destroy(s);
         return status;
     }
-    *tap = (txd_tap){
-        .name = "qkv_distinct", .self = s, .ask = ask, .needs = needs, .merge = merge};
+    *tap = (txd_tap){.name = "qkv_distinct",
+                     .self = s,
+                     .ask = ask,
+                     .needs = needs,
+                     .slot_bytes = 2 * sizeof *s->entropy,
+                     .reduce = reduce,
+                     .merge = merge};
     *out = s;
     return TXD_OK;
 }

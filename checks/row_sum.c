@@ -20,6 +20,7 @@
 /* Rows of fewer keys have a bound in every format. */
 #define SURELY_BOUNDED 0x1p20
 
+/* One attention of one layer, or one tile of it. */
 typedef struct layer_worst {
     double measured, allowed; /* |sum - expected|; -1 if no row was judged */
     double ratio;             /* of the two */
@@ -27,6 +28,7 @@ typedef struct layer_worst {
     uint64_t judged, broken;
     uint64_t low, empty;        /* of the broken: sum below 1; of 0 */
     uint64_t full, full_broken; /* rows that see every key */
+    bool is_unbounded;          /* a row so long that there is no bound */
     txd_law_place at;
 } layer_worst;
 
@@ -34,10 +36,10 @@ typedef struct state {
     const txd_config *claimed;
     double atol;
     layer_worst *layers; /* (layers, 2): of attention, of cross-attention */
-    uint64_t evaluated;
     size_t batches;
-    bool is_unbounded; /* a row so long that there is no bound */
 } state;
+
+static const layer_worst nothing = {.measured = -1, .allowed = 1, .ratio = -1};
 
 static unsigned ask(void *self, const txd_site *site)
 {
@@ -107,7 +109,7 @@ static bool is_near(const state *s, const layer_worst *worst, double measured,
            measured / s->atol <= worst->ratio;
 }
 
-static void judge_row(state *s, layer_worst *worst, const txd_block *block,
+static void judge_row(const state *s, layer_worst *worst, const txd_block *block,
                       const txd_law_row *row)
 {
     double sum = row->column[TXD_ROW_SUM], keys = row->column[TXD_ROW_SEEN];
@@ -116,14 +118,13 @@ static void judge_row(state *s, layer_worst *worst, const txd_block *block,
 
     if (isnan(expected))
         return;
-    s->evaluated++;
     if (is_near(s, worst, measured, keys)) {
         worst->judged++;
         worst->full += keys == (double)block->dims[3];
         return;
     }
     allowed = allowed_for(s, block->pass, block->site->layer, keys);
-    s->is_unbounded |= isinf(allowed);
+    worst->is_unbounded |= isinf(allowed);
     count_row(worst, sum, !txd_within(measured, allowed),
               keys == (double)block->dims[3]);
     if (!txd_law_is_worse(txd_law_ratio(measured, allowed), worst->ratio))
@@ -137,16 +138,41 @@ static void judge_row(state *s, layer_worst *worst, const txd_block *block,
                                 (int64_t)row->head, (int64_t)row->query, -1};
 }
 
+static void reduce(void *slot, const void *self, const txd_block *block)
+{
+    layer_worst *worst = slot;
+    txd_law_row row = {0};
+
+    *worst = nothing;
+    while (txd_law_row_next(&row, block))
+        judge_row(self, worst, block, &row);
+}
+
+static void join(layer_worst *to, const layer_worst *part)
+{
+    to->judged += part->judged;
+    to->broken += part->broken;
+    to->low += part->low;
+    to->empty += part->empty;
+    to->full += part->full;
+    to->full_broken += part->full_broken;
+    to->is_unbounded |= part->is_unbounded;
+    if (part->judged == 0 || !txd_law_is_worse(part->ratio, to->ratio))
+        return;
+    to->ratio = part->ratio;
+    to->measured = part->measured;
+    to->allowed = part->allowed;
+    to->sum = part->sum;
+    to->expected = part->expected;
+    to->at = part->at;
+}
+
 static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
-    layer_worst *worst = &s->layers[txd_law_part(block->site)];
-    txd_law_row row = {0};
 
-    (void)slot;
     s->batches = block->pass->inputs->batch;
-    while (txd_law_row_next(&row, block))
-        judge_row(s, worst, block, &row);
+    join(&s->layers[txd_law_part(block->site)], slot);
     return TXD_OK;
 }
 
@@ -180,13 +206,15 @@ static txd_status add_part(txd_result *result, const state *s, size_t part)
 static txd_status finish(void *self, txd_result *result)
 {
     const state *s = self;
+    bool is_unbounded = false;
     double worst_ratio = -1;
 
-    result->evaluated = s->evaluated;
     for (size_t part = 0; part < 2 * s->claimed->n_layers; part++) {
         const layer_worst *worst = &s->layers[part];
         double ratio = txd_law_ratio(worst->measured, worst->allowed);
 
+        result->evaluated += worst->judged;
+        is_unbounded |= worst->is_unbounded;
         if (worst->judged > 0 && txd_law_is_worse(ratio, worst_ratio)) {
             worst_ratio = ratio;
             result->worst = worst->measured;
@@ -194,7 +222,7 @@ static txd_status finish(void *self, txd_result *result)
         }
         TXD_TRY(add_part(result, s, part));
     }
-    if (s->is_unbounded && result->verdict == TXD_VERDICT_PASS)
+    if (is_unbounded && result->verdict == TXD_VERDICT_PASS)
         return txd_fail(TXD_ERR_LIMIT, "no bound exists: a row has more keys than the "
                                        "accumulation has digits (n u >= 1)");
     return TXD_OK;
@@ -227,8 +255,13 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     }
     s->claimed = context->claimed;
     for (size_t part = 0; part < 2 * s->claimed->n_layers; part++)
-        s->layers[part] = (layer_worst){.measured = -1, .allowed = 1, .ratio = -1};
-    *tap = (txd_tap){.name = "row_sum", .self = s, .ask = ask, .merge = merge};
+        s->layers[part] = nothing;
+    *tap = (txd_tap){.name = "row_sum",
+                     .self = s,
+                     .ask = ask,
+                     .slot_bytes = sizeof(layer_worst),
+                     .reduce = reduce,
+                     .merge = merge};
     *out = s;
     return TXD_OK;
 }
