@@ -67,5 +67,8 @@ bool txd_probe_wants_head(const txd_probe_frame *frame, const txd_block *block,
 {
     size_t head = block->start[1] + index % block->value.dims[1];
 
+    /* It selects the site, of which there would be no blocks otherwise. */
+    if (!frame->use->next)
+        return txd_range_has(&frame->use->heads, head);
     return txd_probe_use_selects_head(frame->probe, frame->use, block->site, head);
 }

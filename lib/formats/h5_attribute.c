@@ -13,6 +13,9 @@
 /* Longest attribute that is read: a configuration is some kilobytes. */
 #define TEXT_LIMIT ((size_t)64 << 20)
 
+/* Bytes in which text is converted. HDF5's own megabyte is cleared for each write. */
+#define SMALL_BUFFER ((size_t)16 << 10)
+
 static hid_t make_half(hid_t float_type)
 {
     hid_t type = H5Tcopy(float_type);
@@ -32,11 +35,13 @@ txd_status txd_h5_types_make(txd_h5_types *out, const char *file)
         .half_file = make_half(H5T_IEEE_F32LE),
         .half_memory = make_half(H5T_NATIVE_FLOAT),
         .scalar = H5Screate(H5S_SCALAR),
+        .small = H5Pcreate(H5P_DATASET_XFER),
     };
 
     if (types.text < 0 || types.half_file < 0 || types.half_memory < 0 ||
         types.scalar < 0 || H5Tset_size(types.text, H5T_VARIABLE) < 0 ||
-        H5Tset_cset(types.text, H5T_CSET_UTF8) < 0) {
+        H5Tset_cset(types.text, H5T_CSET_UTF8) < 0 ||
+        H5Pset_buffer(types.small, SMALL_BUFFER, NULL, NULL) < 0) {
         txd_status status = txd_h5_fail(TXD_ERR_MEMORY, file, "making types");
 
         txd_h5_types_close(&types);
@@ -52,6 +57,7 @@ void txd_h5_types_close(const txd_h5_types *types)
     H5Tclose(types->half_file);
     H5Tclose(types->half_memory);
     H5Sclose(types->scalar);
+    H5Pclose(types->small);
 }
 
 hid_t txd_h5_file_type(const txd_h5_types *types, txd_dtype dtype)

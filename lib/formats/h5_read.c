@@ -124,7 +124,7 @@ txd_status txd_h5_reader_open(txd_h5_reader **out, const char *file)
     reader->id = H5I_INVALID_HID;
     pthread_mutex_init(&reader->pool.lock, NULL);
     reader->types = (txd_h5_types){H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID,
-                                   H5I_INVALID_HID};
+                                   H5I_INVALID_HID, H5I_INVALID_HID};
     status = open_reader(reader, file);
     if (status == TXD_OK)
         *out = reader;

@@ -136,7 +136,7 @@ static txd_status append_column(const txd_h5_writer *writer, hid_t id,
     memory = H5Screate_simple(1, &rows, NULL);
     file = H5Screate_simple(1, &after, NULL);
     if (H5Sselect_hyperslab(file, H5S_SELECT_SET, &before, NULL, &rows, NULL) < 0 ||
-        H5Dwrite(id, type, memory, file, H5P_DEFAULT, data) < 0)
+        H5Dwrite(id, type, memory, file, writer->types.small, data) < 0)
         status = txd_h5_fail(TXD_ERR_IO, writer->file, "writing a column");
     H5Sclose(memory);
     H5Sclose(file);

@@ -33,6 +33,7 @@ typedef struct txd_h5_types {
     hid_t half_file; /* IEEE half, little-endian */
     hid_t half_memory;
     hid_t scalar; /* a dataspace */
+    hid_t small;  /* transfer of a few numbers or strings */
 } txd_h5_types;
 txd_status txd_h5_types_make(txd_h5_types *out, const char *file);
 void txd_h5_types_close(const txd_h5_types *types);

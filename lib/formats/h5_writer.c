@@ -105,7 +105,7 @@ txd_status txd_h5_writer_create(txd_h5_writer **out, const char *file)
     writer->id = writer->links = writer->steps_id = H5I_INVALID_HID;
     txd_h5_writer_pack(writer, false, 0);
     writer->types = (txd_h5_types){H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID,
-                                   H5I_INVALID_HID};
+                                   H5I_INVALID_HID, H5I_INVALID_HID};
     status = txd_arena_create(&writer->arena);
     if (status != TXD_OK) {
         free(writer);

@@ -264,7 +264,36 @@ START_TEST(the_estimate_is_the_size_of_the_file)
 }
 END_TEST
 
-TEST_MAIN(an_old_recording_stays_until_the_new_one_is_complete,
+START_TEST(thousands_of_rows_of_text_are_appended_at_once)
+{
+    enum { ROWS = 5000 };
+    const char *path = test_file("text.h5");
+    txd_recording *recording = made_new_recording(path);
+    static char texts[ROWS][12];
+    static const char *rows[ROWS];
+    const txd_column column = {.name = "site", .strings = rows};
+    const char *const *read;
+    txd_trace *trace;
+    size_t count;
+
+    for (size_t i = 0; i < ROWS; i++) {
+        snprintf(texts[i], sizeof texts[i], "%zu", i * i);
+        rows[i] = texts[i];
+    }
+    OK(txd_recording_append(recording, "events/leaks", &column, 1, ROWS));
+    OK(txd_recording_append(recording, "events/leaks", &column, 1, 1));
+    OK(txd_recording_close(recording, true));
+    trace = made_open_complete(path);
+    OK(txd_recording_read_strings(&read, &count, trace, "events/leaks/site"));
+    ck_assert_uint_eq(count, ROWS + 1);
+    for (size_t i = 0; i <= ROWS; i++)
+        ck_assert_str_eq(read[i], rows[i % ROWS]);
+    txd_trace_destroy(trace);
+}
+END_TEST
+
+TEST_MAIN(thousands_of_rows_of_text_are_appended_at_once,
+          an_old_recording_stays_until_the_new_one_is_complete,
           what_is_no_recording_is_replaced_only_by_force,
           an_interrupted_recording_is_found_by_its_name,
           two_programs_do_not_write_one_recording,
