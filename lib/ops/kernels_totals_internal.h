@@ -47,7 +47,7 @@ INLINE struct total_block total_tail(struct total_tail *tail, const float *x,
 
 INLINE void total_wide(struct total_lanes *lanes, doubles x, int half, int part)
 {
-    lanes->sum[half][part] += x;
+    lanes->sum[half][part] = add_of_product(x, lanes->sum[half][part]);
     lanes->squares[half][part] += x * x;
 }
 

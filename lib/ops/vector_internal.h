@@ -96,6 +96,17 @@ INLINE ints load_ints(const int32_t *at)
     return x;
 }
 
+/* x + y by the units that multiply, where others have more to do: x * 1 is exact, and
+ * so these are the bits of the sum. */
+INLINE doubles add_of_product(doubles x, doubles y)
+{
+#if TXD_VECTOR_BYTES == 64
+    return (doubles)_mm512_fmadd_pd((__m512d)x, _mm512_set1_pd(1), (__m512d)y);
+#else
+    return x + y;
+#endif
+}
+
 /* PART_DOUBLES floats, made doubles. On x86 an instruction, which GCC does not find. */
 INLINE doubles load_wide(const float *at)
 {
