@@ -9,7 +9,6 @@
 
 #include "base/rng.h"
 #include "ops/kernels.h"
-#include "kernel_frame.h"
 #include "suite.h"
 
 #define LENGTH 1037
@@ -273,87 +272,6 @@ START_TEST(sizes_count_zeros_of_both_signs_and_know_the_largest_magnitude)
 }
 END_TEST
 
-/* Column i of `rows` lines of LINE, and what it comes to. */
-#define LINE 77
-
-static void column_of(double *sum, float *top, const float *x, size_t i, size_t rows)
-{
-    *sum = 0;
-    *top = -INFINITY;
-    for (size_t r = 0; r < rows; r++) {
-        float value = x[r * LINE + i];
-
-        *sum += (double)value;
-        *top = isnan(value) || isnan(*top) ? NAN : fmaxf(*top, value);
-    }
-}
-
-START_TEST(columns_are_summed_in_double_and_a_nan_is_the_largest)
-{
-    float x[9 * LINE];
-
-    for (size_t i = 0; i < 9 * LINE; i++)
-        x[i] = i % LINE == i / LINE * 8 + 3 ? NAN : (float)txd_rng_normal(i, 0) - 4;
-    x[5] = INFINITY;
-    x[LINE + 5] = -INFINITY;
-    x[6] = INFINITY;
-    for (size_t s = 0; txd_kernels_at(s) != NULL; s++)
-        for (size_t rows = 0; rows <= 9; rows++) {
-            double sum[LINE], exact;
-            float top[LINE], most;
-
-            txd_kernels_at(s)->columns(sum, top, x, LINE,
-                                       (struct txd_lines){rows, LINE});
-            for (size_t i = 0; i < LINE; i++) {
-                column_of(&exact, &most, x, i, rows);
-                ck_assert(kernel_same_double(sum[i], exact));
-                ck_assert(kernel_same(top[i], most));
-            }
-        }
-}
-END_TEST
-
-START_TEST(runs_of_columns_hold_what_their_columns_hold)
-{
-    double sum[LENGTH], got, size, exact;
-    float top[LENGTH], got_top, most;
-
-    for (size_t i = 0; i < LENGTH; i++) {
-        sum[i] = txd_rng_normal(1, i);
-        top[i] = (float)txd_rng_normal(2, i) - 4;
-    }
-    for (size_t s = 0; txd_kernels_at(s) != NULL; s++)
-        for (size_t begin = 0; begin < 40; begin++)
-            for (size_t width = 0; width <= 65; width++) {
-                const uint32_t ends[2] = {(uint32_t)begin, (uint32_t)(begin + width)};
-                double sums[2];
-                float tops[2];
-
-                exact = size = 0;
-                most = -INFINITY;
-                for (size_t i = begin; i < begin + width; i++) {
-                    exact += sum[i];
-                    size += fabs(sum[i]);
-                    most = fmaxf(most, top[i]);
-                }
-                txd_kernels_at(s)->column_runs(sums, tops,
-                                               (struct txd_columns){sum, top}, ends, 2);
-                ck_near(sums[1], exact, 0x1p-46 * size);
-                ck_assert(tops[1] == most);
-                for (size_t odd = begin; odd < begin + width; odd++) {
-                    got = sum[odd];
-                    got_top = top[odd];
-                    sum[odd] = (double)(top[odd] = NAN);
-                    txd_kernels_at(s)->column_runs(
-                        sums, tops, (struct txd_columns){sum, top}, ends, 2);
-                    ck_assert(isnan(sums[1]) && isnan(tops[1]));
-                    sum[odd] = got;
-                    top[odd] = got_top;
-                }
-            }
-}
-END_TEST
-
 START_TEST(each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is)
 {
     const txd_kernels *k = txd_kernels_here();
@@ -409,7 +327,5 @@ TEST_MAIN(the_largest_is_found_in_every_place_and_a_nan_is_larger,
           totals_are_the_same_with_and_without_places,
           sums_of_weights_are_taken_in_double,
           sizes_count_zeros_of_both_signs_and_know_the_largest_magnitude,
-          columns_are_summed_in_double_and_a_nan_is_the_largest,
-          runs_of_columns_hold_what_their_columns_hold,
           each_term_of_an_entropy_is_accurate_however_near_to_1_its_weight_is,
           products_of_rows_are_exact_and_summed_in_double)
