@@ -141,10 +141,12 @@ static txd_status make_homes(txd_run *run)
 
     run->planes = txd_arena_alloc(run->arena, 2 * layers, sizeof *run->planes);
     run->homes = txd_arena_alloc(run->arena, run->stops, sizeof *run->homes);
+    run->counted = txd_arena_alloc(run->arena, run->stops, sizeof *run->counted);
     run->stays = txd_arena_alloc(run->arena, stays, sizeof *run->stays);
     run->edited = txd_arena_alloc(run->arena, run->stops, 1);
-    return run->planes && run->homes && run->stays && run->edited ? TXD_OK
-                                                                  : TXD_ERR_MEMORY;
+    return run->planes && run->homes && run->counted && run->stays && run->edited
+               ? TXD_OK
+               : TXD_ERR_MEMORY;
 }
 
 /* The plan's taps first: what they edit, the others see. */
@@ -269,6 +271,7 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
     TXD_TRY(txd_run_shape(run, &extent));
     run->pass.inputs = inputs;
     run->pass.step = step;
+    run->passes++;
     TXD_TRY(take_inputs(run, inputs));
     if (!run->parameters_offered) {
         run->parameters_offered = true;

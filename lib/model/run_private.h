@@ -129,6 +129,14 @@ struct txd_home {
     struct txd_stay scratch[2]; /* for the operation that makes it, there and back */
 };
 
+/* The statistics of a value that others repeat. */
+struct txd_counted {
+    size_t pass; /* in which they were taken: run->passes; 0 = never */
+    const void *data;
+    bool whole; /* not only of what is finite */
+    double stats[TXD_STAT_COUNT_OF];
+};
+
 struct txd_run {
     const txd_model *model;
     txd_run_options options;
@@ -157,6 +165,8 @@ struct txd_run {
     uint8_t *padded_memory; /* (b, memory_length): the same of the memory */
     uint8_t *no_target;
     struct txd_home *homes;        /* one per stop */
+    struct txd_counted *counted;   /* one per stop; used by roots */
+    size_t passes;                 /* begun so far */
     struct txd_stay **stays;       /* room for those of all homes */
     uint8_t *edited;               /* by stop: taps edit it (as the homes know) */
     void *own[TXD_POINT_COUNT];    /* where each untiled point of the current layer is

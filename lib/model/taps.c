@@ -264,6 +264,27 @@ static txd_status edit_value(txd_run *run, const struct txd_wish *wish,
                : txd_run_store(run, block->value.data, txd_tensor_count(&block->value));
 }
 
+/* A value that repeats another has its statistics. */
+static txd_status measure(double *out, txd_run *run, txd_site_kind kind, int stop,
+                          const txd_tensor *value)
+{
+    unsigned wishes = run->watch[kind].wishes[stop].all;
+    bool whole = (wishes & TXD_ASK_STATS) != 0;
+    struct txd_counted *counted = &run->counted[run->homes[stop].root];
+
+    if (kind == TXD_SITE_VALUE && counted->pass == run->passes &&
+        counted->data == value->data && counted->whole == whole) {
+        memcpy(out, counted->stats, sizeof counted->stats);
+        return TXD_OK;
+    }
+    TXD_TRY(txd_taps_stats(out, run, run->order[stop].point, value, wishes));
+    if (kind != TXD_SITE_VALUE)
+        return TXD_OK;
+    *counted = (struct txd_counted){run->passes, value->data, whole, {0}};
+    memcpy(counted->stats, out, sizeof counted->stats);
+    return TXD_OK;
+}
+
 static txd_status offer(txd_run *run, txd_site_kind kind, int stop, void *data)
 {
     const struct txd_wish *wish = &run->watch[kind].wishes[stop];
@@ -280,7 +301,7 @@ static txd_status offer(txd_run *run, txd_site_kind kind, int stop, void *data)
     set_whole(&block, &value);
     TXD_TRY(edit_value(run, wish, &block));
     if (wish->all & TXD_ASK_MEASURES) {
-        TXD_TRY(txd_taps_stats(stats, run, point, &value, wish->all));
+        TXD_TRY(measure(stats, run, kind, stop, &value));
         block.stats = stats;
     }
     return txd_taps_read(run, wish->of_tap, &block);
