@@ -33,7 +33,7 @@ INLINE void exp_reduced(floats *e, floats *sum, const floats *x, float shift, in
     EACH_OF (v, count) {
         floats k = sum[v] - shift;
 
-        r[v] = x[v] - k * head - k * tail;
+        r[v] = less_product(x[v], k, spread(head)) - k * tail;
     }
     EACH_OF (v, count)
         rr[v] = r[v] * r[v];

@@ -107,6 +107,16 @@ INLINE doubles add_of_product(doubles x, doubles y)
 #endif
 }
 
+/* z - x * y where the product is exact: the bits of two operations, by one. */
+INLINE floats less_product(floats z, floats x, floats y)
+{
+#if TXD_VECTOR_BYTES == 64
+    return (floats)_mm512_fnmadd_ps((__m512)x, (__m512)y, (__m512)z);
+#else
+    return z - x * y;
+#endif
+}
+
 /* PART_DOUBLES floats, made doubles. On x86 an instruction, which GCC does not find. */
 INLINE doubles load_wide(const float *at)
 {
