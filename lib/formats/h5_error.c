@@ -57,17 +57,22 @@ static int cut_system_error(char *text)
     return code;
 }
 
+const char *txd_h5_remedy(int code)
+{
+    if (code == ENOSPC || code == EDQUOT)
+        return "; free space there, record less, or choose another place";
+    if (code == EFBIG)
+        return "; raise the limit on file sizes (ulimit -f), or record less";
+    return "";
+}
+
 txd_status txd_h5_fail(txd_status status, const char *file, const char *doing)
 {
     char text[TEXT_BYTES] = "no reason given by HDF5";
-    const char *remedy = "";
     int code;
 
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, text);
     code = cut_system_error(text);
-    if (code == ENOSPC || code == EDQUOT)
-        remedy = "; free space there, record less, or choose another place";
-    else if (code == EFBIG)
-        remedy = "; raise the limit on file sizes (ulimit -f), or record less";
-    return txd_fail(status, "%s: %s failed: %s%s", file, doing, text, remedy);
+    return txd_fail(status, "%s: %s failed: %s%s", file, doing, text,
+                    txd_h5_remedy(code));
 }

@@ -155,6 +155,7 @@ txd_status txd_h5_writer_append(txd_h5_writer *writer, const char *path,
     for (size_t c = 0; c < column_count; c++)
         TXD_TRY(append_column(writer, table->ids[c], &columns[c], table->rows, rows));
     table->rows += rows;
+    table->is_dirty = true;
     return TXD_OK;
 }
 

@@ -24,6 +24,8 @@
 /* Fails with "FILE: DOING failed: " and the innermost text of HDF5's error stack; a
  * full disk gets its remedy. Right after the failed call. */
 txd_status txd_h5_fail(txd_status status, const char *file, const char *doing);
+/* What to do about an errno of a write: "; free space there, ...", or "". */
+const char *txd_h5_remedy(int code);
 
 /* --- types and attributes (h5_attribute.c) --- */
 
@@ -63,6 +65,7 @@ typedef struct txd_h5_dataset {
     hsize_t extent[TXD_MAX_RANK]; /* of the open part in the file */
     size_t cache_bytes;
     bool deflate;
+    bool is_dirty;    /* HDF5 may hold what was written since the last flush */
     bool has_memory;  /* something was written: `memory` is set */
     txd_dtype memory; /* of its tiles */
 } txd_h5_dataset;
@@ -103,6 +106,7 @@ typedef struct txd_h5_tiles {
 typedef struct txd_h5_table {
     char *path;
     size_t columns, rows;
+    bool is_dirty; /* appended to since the last flush */
     char *names[TXD_H5_MAX_COLUMNS];
     bool text[TXD_H5_MAX_COLUMNS];
     hid_t ids[TXD_H5_MAX_COLUMNS];
@@ -143,7 +147,14 @@ struct txd_h5_writer {
     size_t chunk_bytes;
     size_t cached; /* bytes that open datasets with large chunks may hold */
     size_t steps, flushed_steps;
+    size_t flushed_bytes; /* up to here the file has all its room */
 };
+
+/* Makes sure that there is room on the disk for what a flush will write (h5_room.c):
+ * HDF5 writes the rest even if it could not write all, which would spoil the steps that
+ * are there. And gives back what was too much. */
+txd_status txd_h5_room_take(txd_h5_writer *writer);
+void txd_h5_room_give(const txd_h5_writer *writer);
 
 /* Grows an array of `size`-byte items to hold one more than `count`. */
 txd_status txd_h5_grow(void *items, size_t *capacity, size_t count, size_t size);

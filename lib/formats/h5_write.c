@@ -139,6 +139,8 @@ txd_status txd_h5_writer_write(txd_h5_writer *writer, size_t dataset_index, size
         return TXD_OK;
     if (dataset->plan.tiled)
         return txd_h5_tiles_write(writer, &block);
-    return txd_h5_is_whole(dataset, &block) ? txd_h5_whole_write(writer, &block)
-                                            : put_as(writer, dataset, &block);
+    if (txd_h5_is_whole(dataset, &block))
+        return txd_h5_whole_write(writer, &block);
+    dataset->is_dirty = true;
+    return put_as(writer, dataset, &block);
 }

@@ -139,8 +139,9 @@ txd_status txd_h5_writer_int(txd_h5_writer *writer, const char *key, int64_t val
     return txd_h5_put_int(writer, writer->id, key, value);
 }
 
-static txd_status flush_file(const txd_h5_writer *writer)
+static txd_status flush_file(txd_h5_writer *writer)
 {
+    TXD_TRY(txd_h5_room_take(writer));
     if (H5Fflush(writer->id, H5F_SCOPE_GLOBAL) < 0)
         return txd_h5_fail(TXD_ERR_IO, writer->file, "writing");
     return TXD_OK;
@@ -218,6 +219,7 @@ static void detach(const txd_h5_writer *writer)
     if (writer->id < 0 || H5Fget_vfd_handle(writer->id, H5P_DEFAULT, &handle) < 0 ||
         !handle)
         return;
+    txd_h5_room_give(writer);
     nowhere = open_nowhere(writer);
     file = handle;
     if (nowhere < 0)
@@ -245,6 +247,7 @@ static txd_status finish(txd_h5_writer *writer, txd_h5_ending ending)
         status = txd_h5_put_int(writer, writer->id, "complete", 1);
     if (status == TXD_OK && ending != TXD_H5_ABANDON)
         status = flush_file(writer);
+    txd_h5_room_give(writer);
     return status;
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The program killed at any moment: h5py opens what it left and finds every whole step
-as the undisturbed run has it."""
+as the undisturbed run has it. The same after a disk was full."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import PROGRAM, exits, finish, holds, ok, write  # noqa: E402
+from program import (PROGRAM, exits, finish, holds, ok, txdiag,  # noqa: E402
+                     write)
 
 import h5py  # noqa: E402
 import numpy  # noqa: E402
@@ -77,4 +79,39 @@ for wanted in (1, 3, 9, 20, 50, 90, 140):
 ok("the kills fell into different steps", len(seen) >= 4, seen)
 check = exits(0, "check judges what is there", "check", "cut.h5")
 holds("and says that it is not whole", check.out + check.err, "cut.h5.part")
+
+# A disk that fills up: what was flushed before stays. A limit on file sizes is one that
+# ends anywhere, also within what a flush adds to the end of the file.
+write("small.cfg", """model : { preset = "gpt2"; vocab = 100; d_model = 8; n_heads = 2;
+  n_layers = 1; max_seq_len = 150; };
+input : { random : { batch = 1; length = 150; }; steps = 4; };
+record : ( { probe = "full"; points = "*.attn.weights,*.attn.q,logits"; },
+  { probe = "rows"; }, { probe = "stats"; }, { probe = "leaks"; } );
+recording : { storage = "f16"; compression = "deflate"; };
+faults : ( { name = "mask_off_by_one"; } );
+""")
+exits(1, "an undisturbed run", "run", "small.cfg", "-o", "room.h5")
+size = os.path.getsize("room.h5")
+whole = h5py.File("room.h5")
+spoilt, kept = [], set()
+for limit in range(size - 60 * 6001, size, 6001):
+    result = txdiag("run", "small.cfg", "-o", "cut.h5", file_limit=limit)
+    if result.status != 2:
+        spoilt.append(f"{limit}: exit {result.status}")
+    said = re.search(r"cut\.h5\.part holds (\d) of 4 steps", result.err)
+    if os.path.exists("cut.h5.part") != bool(said):
+        spoilt.append(f"{limit}: {result.err}")
+    if not said:
+        continue
+    try:
+        with h5py.File("cut.h5.part") as file:
+            kept.add(int(file.attrs["steps"]))
+            if file.attrs["steps"] < int(said[1]) or differences(file):
+                spoilt.append(f"{limit}: {differences(file)}")
+    except OSError as error:
+        spoilt.append(f"{limit}: {said[1]} steps, {error}")
+    os.unlink("cut.h5.part")
+ok("steps that were flushed before the disk was full can be read", not spoilt,
+   "\n".join(spoilt))
+ok("some of them", len(kept) >= 2, kept)
 finish()
