@@ -9,8 +9,10 @@
 #include "formats/h5_types_internal.h"
 
 #define SIDE 256
-/* Chunks up to this size may hold several steps: each flush writes them again. */
+/* Chunks up to this size may hold several steps: each of them writes the chunk again,
+ * so that some datasets more come first, each of which keeps its index in memory. */
 #define SMALL_CHUNK_BYTES 65536
+#define FEW_PARTS 4
 
 static size_t least(size_t a, size_t b)
 {
@@ -63,9 +65,10 @@ static txd_status fit_step(txd_h5_plan *plan, int first)
 static void fit_steps(txd_h5_plan *plan, size_t steps)
 {
     size_t per_chunk = plan->rank == 1 ? least(SIDE, steps ? steps : SIDE) : 1;
+    size_t most = TXD_H5_MAX_CHUNKS / plan->chunks_per_step * FEW_PARTS;
 
     plan->chunk_bytes *= per_chunk;
-    while (pieces(steps, per_chunk) > TXD_H5_MAX_CHUNKS / plan->chunks_per_step &&
+    while (pieces(steps, per_chunk) > most &&
            plan->chunk_bytes * 2 <= SMALL_CHUNK_BYTES) {
         per_chunk *= 2;
         plan->chunk_bytes *= 2;

@@ -10,23 +10,65 @@
 #define MAX_STRINGS ((hssize_t)1 << 24)
 #define MAX_BYTES ((size_t)1 << 28)
 
+static void release(char **raw, size_t count)
+{
+    for (size_t i = 0; i < count && raw; i++) {
+        free(raw[i]);
+        raw[i] = NULL;
+    }
+}
+
+/* The first `count` strings of a list. */
+static bool read_first(char **raw, hid_t id, hid_t memory, hsize_t count)
+{
+    const hsize_t zero = 0;
+    hid_t all = H5Dget_space(id), part = H5Screate_simple(1, &count, NULL);
+    bool ok =
+        H5Sget_simple_extent_ndims(all) == 1 &&
+        H5Sselect_hyperslab(all, H5S_SELECT_SET, &zero, NULL, &count, NULL) >= 0 &&
+        H5Dread(id, memory, part, all, H5P_DEFAULT, raw) >= 0;
+
+    H5Sclose(part);
+    H5Sclose(all);
+    return ok;
+}
+
+/* HDF5 keeps text apart from the rows that refer to it. Of a run that was killed, rows
+ * of the step that was being written may refer to what is not there: they are the last
+ * ones, and stay empty. */
+static bool read_whole_ones(char **raw, hid_t id, hid_t memory, size_t count)
+{
+    size_t some = 0, all = count;
+
+    while (all - some > 1) {
+        size_t middle = some + (all - some) / 2;
+        bool ok = read_first(raw, id, memory, middle);
+
+        release(raw, count);
+        some = ok ? middle : some;
+        all = ok ? all : middle;
+    }
+    return some == 0 || read_first(raw, id, memory, some);
+}
+
 static bool read_variable(txd_h5_reader *reader, const char **values, hid_t id,
                           hid_t type, size_t count)
 {
     char **raw = calloc(count ? count : 1, sizeof *raw);
-    hid_t memory = H5Tcopy(H5T_C_S1), space = H5Dget_space(id);
+    hid_t memory = H5Tcopy(H5T_C_S1);
     bool ok = raw && H5Tset_size(memory, H5T_VARIABLE) >= 0 &&
-              H5Tset_cset(memory, H5Tget_cset(type)) >= 0 &&
-              H5Dread(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw) >= 0;
+              H5Tset_cset(memory, H5Tget_cset(type)) >= 0;
 
+    if (ok && H5Dread(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw) < 0) {
+        release(raw, count);
+        ok = !reader->whole && read_whole_ones(raw, id, memory, count);
+    }
     for (size_t i = 0; i < count && ok; i++) {
         values[i] = txd_arena_string(reader->arena, raw[i] ? raw[i] : "");
         ok = values[i] != NULL;
     }
-    for (size_t i = 0; i < count && raw; i++)
-        free(raw[i]);
+    release(raw, count);
     free(raw);
-    H5Sclose(space);
     H5Tclose(memory);
     return ok;
 }

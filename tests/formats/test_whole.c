@@ -126,4 +126,27 @@ START_TEST(whole_chunks_and_parts_of_them_come_in_any_order)
 }
 END_TEST
 
-TEST_MAIN(whole_chunks_and_parts_of_them_come_in_any_order)
+/* A chunk of several steps is written again with each of them. */
+START_TEST(a_chunk_holds_several_steps_only_where_there_would_be_many_datasets)
+{
+    static const size_t expected[][3] = {
+        /* steps, of a chunk, datasets: 24 chunks a step */
+        {40, 1, 1},  {42, 1, 2},  {164, 1, 4},
+        {165, 2, 3}, {400, 4, 3}, {5000, 8, 16}, /* of 64 KiB */
+    };
+    txd_dataset_spec spec = made_spec_of(NAME, "slbhq", TXD_F32, 4);
+
+    memcpy(spec.dims, (size_t[]){6, 1, 8, 1024}, 4 * sizeof(size_t));
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        txd_h5_plan plan;
+
+        spec.steps = expected[i][0];
+        OK(txd_h5_plan_make(&plan, &spec));
+        ck_assert_uint_eq(plan.chunk[0], expected[i][1]);
+        ck_assert_uint_eq(plan.parts, expected[i][2]);
+    }
+}
+END_TEST
+
+TEST_MAIN(a_chunk_holds_several_steps_only_where_there_would_be_many_datasets,
+          whole_chunks_and_parts_of_them_come_in_any_order)
