@@ -24,7 +24,8 @@ def backend(bench):
     """What a recording says of what computed it."""
     cfg, path = bench.folder / "tiny.cfg", bench.folder / "tiny.h5"
     cfg.write_text("""version = 1;
-model : { preset = "mini"; n_layers = 1; d_model = 8; n_heads = 1; vocab = 8; };
+model : { preset = "mini"; n_layers = 1; d_model = 8; n_heads = 1; vocab = 8;
+  max_seq_len = 8; };
 input : { random : { batch = 1; length = 8; }; };
 """, encoding="ascii")
     subprocess.run([bench.program, "run", cfg, "-o", path], capture_output=True,
