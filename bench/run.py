@@ -215,6 +215,17 @@ def over_floor(bench, length, target):
                  "as many operations", target, turns)
 
 
+def hidden(bench, length, target):
+    def ours(when):
+        return bench.ours(attention_sizes(length), "--attention", "--taps", "record",
+                          "--set", f'mask.evaluate_hidden="{when}"', "-o",
+                          bench.scratch(f"hidden-{when}.h5"))
+
+    turns = bench.turns(lambda: ours("always"), lambda: ours("never"))
+    yield row_of(f"hidden-{length}", f"attention with all row diagnostics, N {length}: "
+                 "cells that the mask hides computed / not", target, turns)
+
+
 def recording(bench, size, target):
     for ending, what, how in ((".h5", "uncompressed", "none"),
                               (".gz.h5", "compressed", "deflate")):
@@ -308,6 +319,8 @@ ROWS = [
     ("attention-16384", True, streaming, 16384, 1 / 7),
     ("floor-4096", False, over_floor, 4096, 1.6),
     ("floor-16384", False, over_floor, 16384, 1.6),
+    ("hidden-1024", False, hidden, 1024, None),
+    ("hidden-4096", False, hidden, 4096, None),
     ("recording-S", True, recording, "S", {"uncompressed": 0.6, "compressed": 0.4}),
     ("recording-M", True, recording, "M", {"uncompressed": 0.6, "compressed": 0.4}),
     ("scan", False, scan, "", 0.85),
