@@ -59,16 +59,18 @@ def lines(bench, rows):
     yield ""
     yield ("Written by `./dev bench`. Every row is two processes that take turns; the "
            "ratio is the median of the ratios of neighbours, beside the smallest and "
-           "the largest. Cold is the time from the start of the process to the end of its "
-           "first repetition, which the ratio leaves out. The machine says how far the "
-           "seconds carry: compare ratios.")
+           "the largest. Cold is the time from the start of the process to the end of "
+           "its first repetition, which the ratio leaves out. The machine says how far "
+           "the seconds carry: compare ratios.")
     yield ""
     yield f"- {model}, {bench.threads} cores, load {os.getloadavg()[0]:.1f} at the end"
     yield f"- {version}"
     yield f"- {', '.join(told)}"
     yield f"- peer: {peer}"
     yield ""
-    yield "| what | ours | beside it | ratio | range | target | cold | peak GB | turns |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    columns = ["what", "ours", "beside it", "ratio", "range", "target", "cold",
+               "peak GB", "turns"]
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
     for row in rows:
         yield line(row)

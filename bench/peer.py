@@ -158,8 +158,8 @@ def record(sizes, path):
     folder, name = os.path.split(path)
     count = itertools.count()
 
-    # Every repetition leaves its data, as ours does in one file that grows: pages that a
-    # file gives back and takes again cost less than new ones.
+    # Every repetition leaves its data, as ours does in one file that grows: pages that
+    # a file gives back and takes again cost less than new ones.
     def run():
         with torch.inference_mode():
             model(ids)
