@@ -212,6 +212,45 @@ static txd_status find_direct(txd_h5_reader *reader, const txd_h5_direct **out,
 
 /* A part of a block. Only one thread is in the library; they meet again in reading and
  * unpacking. */
+/* The filter of a dataset that this HDF5 does not have, by name; false if it has all.
+ */
+static bool find_missing_filter(char *name, size_t bytes, hid_t dataset)
+{
+    hid_t list = H5Dget_create_plist(dataset);
+    int count = list < 0 ? 0 : H5Pget_nfilters(list);
+    bool found = false;
+
+    for (int i = 0; i < count && !found; i++) {
+        unsigned flags, config;
+        size_t values = 0;
+        H5Z_filter_t filter;
+
+        name[0] = '\0';
+        filter = H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, bytes, name,
+                                &config);
+        found = filter >= 0 && H5Zfilter_avail(filter) <= 0;
+        if (found && name[0] == '\0')
+            snprintf(name, bytes, "number %d", (int)filter);
+    }
+    if (list >= 0)
+        H5Pclose(list);
+    return found;
+}
+
+static txd_status fail_reading(const txd_h5_reader *reader, const txd_h5_entry *entry,
+                               hid_t dataset)
+{
+    txd_status status = txd_h5_fail(TXD_ERR_FORMAT, reader->file, "reading");
+    char name[64];
+
+    if (find_missing_filter(name, sizeof name, dataset))
+        status = txd_fail(TXD_ERR_FORMAT,
+                          "%s: its filter \"%.60s\" is not in this HDF5; write it with "
+                          "gzip (h5repack -f SHUF -f GZIP=1), or plain",
+                          reader->file, name);
+    return txd_fail_prefix(status, "/%s", entry->path);
+}
+
 static txd_status read_part(txd_h5_reader *reader, const wanted_block *wanted,
                             size_t part, bool *is_filled, bool *is_done)
 {
@@ -238,9 +277,7 @@ static txd_status read_part(txd_h5_reader *reader, const wanted_block *wanted,
         if (status == TXD_OK && at.any && !direct &&
             read_box(open, &at.box, txd_h5_memory_type(&reader->types, wanted->stored),
                      wanted->out) < 0)
-            status =
-                txd_fail_prefix(txd_h5_fail(TXD_ERR_FORMAT, reader->file, "reading"),
-                                "/%s", entry->path);
+            status = fail_reading(reader, entry, open->id);
     }
     txd_h5_quiet_end(&quiet);
     pthread_mutex_unlock(&reader->pool.lock);

@@ -80,6 +80,12 @@ for name, layout in LAYOUTS.items():
     equal(f"{name}: the same verdicts", found.out, recorded.out)
     equal(f"{name}: on one thread", verdicts("--threads", "1").out, recorded.out)
 
+# ---- h5py brings a filter of its own, which only it can read ----
+laid_out({"chunks": (1, 1, 1, 256, 256), "compression": "lzf"})
+unread = exits(2, "a filter that HDF5 lacks", "check", "r.h5")
+holds("it is named, with what to do", unread.err, "/" + POINTS[0], "lzf", "h5repack",
+      "gzip")
+
 # ---- a damaged chunk is an error that names it ----
 laid_out(LAYOUTS["gzip and shuffle"])
 with h5py.File("r.h5", "r+") as file:
