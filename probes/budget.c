@@ -165,8 +165,11 @@ static void every(txd_range *range, size_t n)
         range->parts[0].every = n;
         return;
     }
-    for (int i = 0; i < range->count; i++)
-        range->parts[i].every *= n;
+    for (int i = 0; i < range->count; i++) {
+        size_t *part = &range->parts[i].every;
+
+        *part = *part > SIZE_MAX / n ? SIZE_MAX : *part * n;
+    }
 }
 
 static void choose(budget *b)

@@ -127,6 +127,13 @@ result = exits(77, "its laws", "check", "bare.h5", "--only", "heads_distinct")
 holds("say why they are skipped", result.out, "not recorded: attn.weights",
       "recording.max_bytes: ")
 
+# Every n-th of n-th is one, however large n is.
+result = run("far.h5", *ONE, "--set",
+             'record=({probe="full";points="*.attn.weights";'
+             'layers="0::4611686018427387904";},{probe="rows";})', *limit(bare + 1000))
+holds("every 2^62nd of every 2nd, 4th, ... layer", result.err,
+      "layers.*.attn.weights: left out")
+
 before = read("bare.h5")
 result = run("bare.h5", *ONE, *limit(bare // 2), status=2)
 holds("what cannot be done is refused", result.err, "max_bytes", str(bare // 2))
