@@ -11,13 +11,23 @@ def shown(row, key):
     return f"{value * 1e3:.1f} ms" if value < 1 else f"{value:.2f} s"
 
 
+def target(row):
+    """What was to be reached, and whether it was."""
+    wanted, sense = row["target"], row.get("sense", "at most")
+    if wanted is None:
+        return ""
+    if sense == "seconds":
+        return f"{wanted * 1e3:.0f} ms, {'met' if row['a'] <= wanted else 'missed'}"
+    is_met = row["ratio"] <= wanted if sense == "at most" else row["ratio"] >= wanted
+    return f"{sense} {wanted:.3g}, {'met' if is_met else 'missed'}"
+
+
 def line(row):
     memory = " / ".join(f"{value:.2f}" for value in row["memory"] or ())
     cold = " / ".join(f"{value:.2f} s" for value in row["cold"] or ())
-    target = "" if row["target"] is None else f"{row['target']:.3g}"
     return (f"| {row['what']} | {shown(row, 'a')} | {shown(row, 'b')} "
             f"| {row['ratio']:.3g} | {row['low']:.3g} to {row['high']:.3g} "
-            f"| {target} | {cold} | {memory} | {row['count']} |")
+            f"| {target(row)} | {cold} | {memory} | {row['count']} |")
 
 
 def backend(bench):
@@ -53,13 +63,20 @@ def machine(bench):
     return model, version, backend(bench), peer
 
 
+def head():
+    columns = ["what", "ours", "beside it", "ratio", "range", "target", "cold",
+               "peak GB", "turns"]
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
+
+
 def lines(bench, rows):
     model, version, told, peer = machine(bench)
     yield "# Benchmarks"
     yield ""
     yield ("Written by `./dev bench`. Every row is two processes that take turns; the "
            "ratio is the median of the ratios of neighbours, beside the smallest and "
-           "the largest. Cold is the time from the start of the process to the end of "
+           "the largest, over so many turns. Of times the medians are shown. Cold is the time from the start of the process to the end of "
            "its first repetition, which the ratio leaves out. The machine says how far "
            "the seconds carry: compare ratios.")
     yield ""
@@ -68,9 +85,6 @@ def lines(bench, rows):
     yield f"- {', '.join(told)}"
     yield f"- peer: {peer}"
     yield ""
-    columns = ["what", "ours", "beside it", "ratio", "range", "target", "cold",
-               "peak GB", "turns"]
-    yield f"| {' | '.join(columns)} |"
-    yield "|---" * len(columns) + "|"
+    yield from head()
     for row in rows:
         yield line(row)

@@ -134,13 +134,13 @@ class Bench:
                 "memory": (int(a.kilobytes) / 1e6, int(b.kilobytes) / 1e6)}
 
 
-def row_of(name, what, target, turns):
+def row_of(name, what, target, turns, sense="at most"):
     a, b = zip(*turns["pairs"])
     ratios = [x / y for x, y in turns["pairs"]]
     return {"name": name, "what": what, "target": target, "a": statistics.median(a),
             "b": statistics.median(b), "ratio": statistics.median(ratios),
             "low": min(ratios), "high": max(ratios), "count": len(ratios),
-            "memory": turns.get("memory"), "cold": turns.get("cold")}
+            "memory": turns.get("memory"), "sense": sense, "cold": turns.get("cold")}
 
 
 # ---- the rows: name, needs the peer, function ----
@@ -246,7 +246,7 @@ def scan(bench, _size, target):
     pairs = [(both.once(), both.once()) for _ in range(bench.repeat + 1)]
     both.end()
     yield row_of("scan", "reading 805 MB of memory / scan of it as attention weights, "
-                 "both threads; at least", target, {"pairs": pairs[1:]})
+                 "both threads", target, {"pairs": pairs[1:]}, "at least")
 
 
 def scanned(bench, size, target):
@@ -263,7 +263,7 @@ def scanned(bench, size, target):
         megabytes = path.stat().st_size / 1e6
         yield row_of(f"scanned-{size}-{how}", f"`cat` of {megabytes:.0f} MB, all "
                      f"attention weights of config {size}, {how} / `txdiag check` of "
-                     "them; at least", target[how], {"pairs": pairs})
+                     "them", target[how], {"pairs": pairs}, "at least")
         path.unlink()
 
 
@@ -282,8 +282,8 @@ input : {{ random : {{ batch = 1; length = 128; }}; }};
     pairs = [(whole_process(words, bench.mine), whole_process(load, bench.mine))
              for _ in range(max(bench.repeat, 9))]
     row = row_of(f"start-{what}", f"`txdiag run` on stories260K, 128 tokens, whole "
-                 f"process, {what} record / `txdiag --version`; target in seconds",
-                 target, {"pairs": pairs})
+                 f"process, {what} record / `txdiag --version`",
+                 target, {"pairs": pairs}, "seconds")
     yield row
 
 
@@ -335,18 +335,22 @@ ROWS = [
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("build")
-    parser.add_argument("rows", nargs="*")
-    parser.add_argument("--python")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--write")
-    given = parser.parse_args()
+    parser.add_argument("build", help="build folder; ./dev bench gives it")
+    parser.add_argument("rows", nargs="*", metavar="ROW",
+                        help="\n".join(row[0] for row in ROWS))
+    parser.add_argument("--python", help="one that has torch and h5py; likewise")
+    parser.add_argument("--repeat", type=int, default=5, metavar="N",
+                        help="turns (default 5; of whole processes 9 at least)")
+    parser.add_argument("--write", metavar="FILE", help="instead of standard output")
+    given = parser.parse_intermixed_args()
     scratch = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     unknown = set(given.rows) - {row[0] for row in ROWS}
     if unknown:
-        parser.error(f"no such row: {', '.join(sorted(unknown))}")
+        parser.error(f"no such row: {', '.join(sorted(unknown))}; there are "
+                     f"{', '.join(row[0] for row in ROWS)}")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="txdiag-bench-", dir=scratch))
     rows = []
+    print("\n".join(document.head()), file=sys.stderr, flush=True)
     aside = pathlib.Path(given.write + ".new") if given.write else None
     try:
         bench = Bench(given.build, given.python, given.repeat, folder)
