@@ -76,9 +76,10 @@ def lines(bench, rows):
     yield ""
     yield ("Written by `./dev bench`. Every row is two processes that take turns; the "
            "ratio is the median of the ratios of neighbours, beside the smallest and "
-           "the largest, over so many turns. Of times the medians are shown. Cold is the time from the start of the process to the end of "
-           "its first repetition, which the ratio leaves out. The machine says how far "
-           "the seconds carry: compare ratios.")
+           "the largest, over so many turns. Of times the medians are shown. Cold is "
+           "the time from the start of the process to the end of its first repetition, "
+           "which the ratio leaves out. The machine says how far the seconds carry: "
+           "compare ratios.")
     yield ""
     yield f"- {model}, {bench.threads} cores, load {os.getloadavg()[0]:.1f} at the end"
     yield f"- {version}"
