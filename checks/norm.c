@@ -57,9 +57,12 @@ txd_status txd_norms_create(txd_norms *out, const txd_config *claimed)
     out->list = calloc(claimed->n_layers * KINDS + 1, sizeof *out->list);
     if (!out->list)
         return txd_fail(TXD_ERR_MEMORY, "no memory for the norms");
-    for (size_t l = 0; l < claimed->n_layers; l++)
+    out->layers = claimed->n_layers;
+    for (size_t l = 0; l < claimed->n_layers; l++) {
         for (int kind = 0; status == TXD_OK && kind < KINDS - 1; kind++)
             status = add(out, claimed, kind, (int)l);
+        out->each = l == 0 ? out->count : out->each;
+    }
     if (status == TXD_OK)
         status = add(out, claimed, KINDS - 1, -1);
     if (status != TXD_OK)
@@ -79,8 +82,11 @@ void txd_norms_destroy(txd_norms *norms)
 
 txd_norm *txd_norms_find(const txd_norms *norms, txd_point out, int layer)
 {
-    for (size_t i = 0; i < norms->count; i++)
-        if (norms->list[i].out == out && norms->list[i].layer == layer)
+    size_t before = layer < 0 ? norms->layers : (size_t)layer;
+
+    for (size_t i = before * norms->each;
+         i < norms->count && norms->list[i].layer == layer; i++)
+        if (norms->list[i].out == out)
             return &norms->list[i];
     return NULL;
 }

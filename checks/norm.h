@@ -24,10 +24,11 @@ typedef struct txd_norm {
     double *gain, *bias;
 } txd_norm;
 
-/* All norms of the claimed configuration in order of execution. */
+/* All norms of the claimed configuration in order of execution: `each` of every layer,
+ * then the final one. */
 typedef struct txd_norms {
     txd_norm *list;
-    size_t count;
+    size_t count, layers, each;
 } txd_norms;
 
 txd_status txd_norms_create(txd_norms *out, const txd_config *claimed);
