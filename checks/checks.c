@@ -107,10 +107,9 @@ static void note_left_out_by_budget(entry *e)
 {
     char text[200];
 
-    if (!e->context.budget)
-        return;
-    snprintf(text, sizeof text, "recording.max_bytes: %s", e->context.budget);
-    add_note(e, text);
+    txd_choice_thinned(&e->choice, e->context.budget, text, sizeof text);
+    if (text[0])
+        add_note(e, text);
 }
 
 static txd_status set_up(entry *e, txd_arena *arena)
@@ -323,8 +322,7 @@ static void note_gaps(entry *e)
         add_note(e, text);
     if (e->is_lacking)
         add_note(e, not_together);
-    if (given < all || e->is_lacking)
-        note_left_out_by_budget(e);
+    note_left_out_by_budget(e);
 }
 
 static const char nothing[] = "there was nothing to judge";

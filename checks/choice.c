@@ -165,3 +165,79 @@ void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes)
         separator = ", ";
     }
 }
+
+/* ---- what a budget thinned ---- */
+
+/* `group` names points as the budget does: "layers.*.attn.weights", "logits@grad". */
+static bool is_of_group(const need *n, const char *group)
+{
+    bool is_gradient = (n->ask & TXD_NEED_GRADIENT) != 0;
+    char name[96];
+    size_t used;
+
+    if (n->point == TXD_POINT_COUNT)
+        return is_gradient == (strchr(group, '@') != NULL);
+    txd_point_name(name, sizeof name, n->point, 0);
+    used = strlen(name);
+    snprintf(name + used, sizeof name - used, "%s",
+             is_gradient ? TXD_GRADIENT_SUFFIX : "");
+    return txd_glob(group, name);
+}
+
+/* A need that was met out of values, as which alone a budget thins anything; or one
+ * that was not met. */
+static bool is_concerned(const txd_choice *choice, const need *n, int layer)
+{
+    need values = *n;
+
+    values.ask = (n->ask & TXD_NEED_GRADIENT) | TXD_ASK_VALUE;
+    return choice->layers_given == 0 ? !has_need(choice, n, layer)
+                                     : has_need(choice, &values, layer);
+}
+
+static bool names_group(const txd_choice *choice, const need *alternative, int layer,
+                        const char *group)
+{
+    for (const need *n = alternative; n && !is_stop(n); n++)
+        if (is_of_group(n, group) && is_concerned(choice, n, layer))
+            return true;
+    return false;
+}
+
+/* What it was given; what it could have been given, if that is nothing. */
+static bool reads_group(const txd_choice *choice, const char *group)
+{
+    if (choice->layers_given > 0) {
+        for (size_t l = 0; l < choice->claimed->n_layers; l++)
+            if (names_group(choice, choice->layers[l], (int)l, group))
+                return true;
+        return false;
+    }
+    for (const need *n = choice->check->needs; n; n = next_alternative(n))
+        if (names_group(choice, n, 0, group))
+            return true;
+    return false;
+}
+
+void txd_choice_thinned(const txd_choice *choice, const char *budget, char *text,
+                        size_t bytes)
+{
+    const char *separator = "recording.max_bytes: ";
+    size_t used = 0;
+
+    text[0] = '\0';
+    while (budget && *budget && used < bytes) {
+        size_t length = strcspn(budget, ";"), name = strcspn(budget, ":;");
+        char group[96];
+
+        snprintf(group, sizeof group, "%.*s", (int)name, budget);
+        if (reads_group(choice, group)) {
+            snprintf(text + used, bytes - used, "%s%.*s", separator, (int)length,
+                     budget);
+            used += strlen(text + used);
+            separator = "; ";
+        }
+        budget += length;
+        budget += strspn(budget, "; ");
+    }
+}

@@ -31,6 +31,10 @@ unsigned txd_choice_allows(const txd_choice *choice, const txd_site *site,
 /* "not recorded: attn.branch": what the nearest alternative lacks, if no layer has
  * any. */
 void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes);
+/* "recording.max_bytes: logits: every 4th step": what of `budget` (NULL = none), as the
+ * recording tells it, concerns what the law was given, or could have been; or "". */
+void txd_choice_thinned(const txd_choice *choice, const char *budget, char *text,
+                        size_t bytes);
 
 /* What txd_checks_create is given, and the rules that win over `root`. */
 typedef struct txd_checks_setup {

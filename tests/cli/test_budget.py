@@ -126,6 +126,13 @@ with h5py.File("bare.h5") as file:
 result = exits(77, "its laws", "check", "bare.h5", "--only", "heads_distinct")
 holds("say why they are skipped", result.out, "not recorded: attn.weights",
       "recording.max_bytes: ")
+result = exits(77, "a law that lacks what nobody asked for", "check", "bare.h5",
+               "--only", "mask_fill")
+ok("does not blame the limit", "max_bytes" not in result.out, result.out)
+result = exits(0, "a law that judged what is left", "check", "layers.h5", "--only",
+               "finite")
+holds("says what was thinned", result.out, "PASS finite",
+      "recording.max_bytes: layers.*.attn.weights: every 2nd layer")
 
 # Every n-th of n-th is one, however large n is.
 result = run("far.h5", *ONE, "--set",
