@@ -50,8 +50,7 @@ static txd_status prepare(run_job *job, const char *cfg)
     if (!txd_options_has(job->options, "dry-run"))
         TXD_TRY(check_outputs(job, cfg));
     TXD_TRY(txd_session_bind(&job->session));
-    TXD_TRY(txd_session_record(&job->session));
-    return txd_session_fit(&job->session, job->options);
+    return txd_session_record(&job->session);
 }
 
 /* A failed run leaves a .part only if it holds steps. The message of the failure is
@@ -169,27 +168,45 @@ static int conclude(run_job *job)
     return status;
 }
 
+static int complain(txd_status status)
+{
+    int exit_status = txd_output_complain();
+
+    return status == TXD_ERR_INTERRUPTED ? TXD_EXIT_INTERRUPTED : exit_status;
+}
+
+/* Where nothing fits the limit, what would be recorded without one says why. */
+static int estimate(run_job *job)
+{
+    txd_status status = txd_session_fit(&job->session, job->options);
+    int complained = status == TXD_OK ? TXD_EXIT_HELD : complain(status);
+    int printed = txd_estimate_print(&job->session, job->options);
+
+    return status == TXD_OK ? printed : complained;
+}
+
+static int run_and_tell(run_job *job)
+{
+    txd_status status = txd_session_fit(&job->session, job->options);
+
+    if (status == TXD_OK)
+        status = record(job);
+    return status == TXD_OK ? conclude(job) : complain(status);
+}
+
 static int run_model(const txd_options *options)
 {
     run_job job = {.options = options};
-    const char *cfg = options->operands[0];
+    bool is_dry = txd_options_has(options, "dry-run");
     txd_status status;
     int exit_status;
 
     txd_interrupt_watch();
-    status = prepare(&job, cfg);
-    if (status == TXD_OK && txd_options_has(options, "dry-run")) {
-        exit_status = txd_estimate_print(&job.session, options);
-    } else {
-        if (status == TXD_OK)
-            status = record(&job);
-        if (status == TXD_OK)
-            exit_status = conclude(&job);
-        else
-            exit_status = txd_output_complain();
-        if (status == TXD_ERR_INTERRUPTED)
-            exit_status = TXD_EXIT_INTERRUPTED;
-    }
+    status = prepare(&job, options->operands[0]);
+    if (status != TXD_OK)
+        exit_status = complain(status);
+    else
+        exit_status = is_dry ? estimate(&job) : run_and_tell(&job);
     txd_passes_finish(&job.passes);
     txd_session_close(&job.session);
     return exit_status;

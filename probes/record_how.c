@@ -10,7 +10,8 @@ const txd_key txd_recording_keys[] = {
      "them"},
     {"recording.storage", "string", "exact", NULL, "exact, f32, f32r12, f16",
      "how `full` stores values: exact: as they were computed; f32: float32; f32r12: "
-     "float32 rounded to 12 bits of mantissa; f16: float16, above 65504 an infinity"},
+     "float32 rounded to 12 bits of mantissa, which saves room if it is deflated; f16: "
+     "float16, above 65504 an infinity, up to 3e-8 a zero"},
     {"recording.max_bytes", "int", "any", "bytes", "at least 1",
      "the file may take so many, before compression: else `full` records every 2nd, "
      "4th, ... step of its largest point, then layer, then nothing of it, and says so"},

@@ -134,6 +134,13 @@ result = exits(0, "a law that judged what is left", "check", "layers.h5", "--onl
 holds("says what was thinned", result.out, "PASS finite",
       "recording.max_bytes: layers.*.attn.weights: every 2nd layer")
 
+# What is in the way is said where the refusal sends people.
+result = exits(2, "a dry run with a limit that nothing fits", "run", "model.cfg",
+               "--dry-run", *ONE, *limit(1000))
+holds("refuses, ", result.err, "recording.max_bytes is 1000")
+holds("and lists what would be recorded", result.out, "attn.weights", "rows/entropy",
+      "on disk")
+
 # Every n-th of n-th is one, however large n is.
 result = run("far.h5", *ONE, "--set",
              'record=({probe="full";points="*.attn.weights";'
