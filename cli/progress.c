@@ -50,8 +50,12 @@ int txd_progress_show(void *self, int step, size_t done, size_t total)
     memset(bar, '.', BAR_CELLS);
     memset(bar, '#', (size_t)cells);
     bar[BAR_CELLS] = '\0';
-    fprintf(stderr, "\r[%s] %3.0f %%  step %d of %zu, %.0f s left\033[K", bar,
-            100 * share, step + 1, progress->steps, left);
+    fprintf(stderr, "\r[%s] %3.0f %%  step %d of %zu, ", bar, 100 * share, step + 1,
+            progress->steps);
+    if (txd_interrupt_count() > 0)
+        fputs("the last; once more: stops after this layer\033[K", stderr);
+    else
+        fprintf(stderr, "%.0f s left\033[K", left);
     fflush(stderr);
     return 0;
 }

@@ -4,6 +4,7 @@
 read, and the exit status says what happened."""
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -21,8 +22,9 @@ LONG = ["--set", f"input={{random={{batch=2; length=64;}}; steps={STEPS};}}",
         "--set", 'record=({probe="rows";})']
 
 
-def start(output, **options):
-    return subprocess.Popen([PROGRAM, "run", MINI, "-o", output, *LONG],
+def start(output, *more, **options):
+    settings = [word for setting in more for word in ("--set", setting)]
+    return subprocess.Popen([PROGRAM, "run", MINI, "-o", output, *LONG, *settings],
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                             **{"stderr": subprocess.PIPE, **options})
 
@@ -82,12 +84,36 @@ def on_a_terminal(master, slave):
        and "]" not in shown[shown.rfind("\r\033[K"):], shown[-200:])
 
 
+def until(master, text):
+    """What is shown until that is; at most a minute."""
+    shown = ""
+    end = time.monotonic() + 60
+    while text not in shown and time.monotonic() < end:
+        if select.select([master], [], [], 1)[0]:
+            shown += os.read(master, 65536).decode()
+    return shown
+
+
+def twice_on_a_terminal(master, slave):
+    running = start("e.h5", "model.n_layers=2000", "input.steps=1", stderr=slave)
+    until(master, "\r[")
+    running.send_signal(signal.SIGINT)
+    shown = until(master, "the last")
+    holds("an interrupt is acknowledged within the step", shown,
+          "the last; once more: stops after this layer")
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    equal("the second one ends it", running.returncode, 130)
+    os.close(slave)
+
+
 try:
-    terminal = pty.openpty()
+    terminals = pty.openpty(), pty.openpty()
 except OSError:
     skip("on a terminal there is a progress bar", "this machine has no terminals")
 else:
-    on_a_terminal(*terminal)
+    on_a_terminal(*terminals[0])
+    twice_on_a_terminal(*terminals[1])
 
 # --- no space
 result = exits(2, "a file that cannot grow: exit 2", "run", MINI, "-o", "a.h5",
