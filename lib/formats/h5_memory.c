@@ -16,8 +16,8 @@
 /* Measured: an open chunked dataset beside that, with its property lists. */
 #define OPEN_BYTES ((size_t)40 << 10)
 
-/* Measured: the open file, with the buffer for texts. */
-#define BASE_BYTES ((size_t)9 << 20)
+/* Measured: the open file. */
+#define BASE_BYTES ((size_t)7 << 20)
 
 size_t txd_h5_cache_bytes(const txd_h5_plan *plan)
 {
