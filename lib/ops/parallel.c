@@ -31,18 +31,20 @@ int txd_threads_of(int asked)
 #define TXD_WORTH_A_TEAM 2e6
 #endif
 
+#ifdef _OPENMP
 static bool is_small(size_t count, double operations)
 {
     return count < 2 || operations * (double)count < TXD_WORTH_A_TEAM;
 }
+#endif
 
 int txd_team_of(const txd_ctx *ctx, size_t count, double operations)
 {
 #ifdef _OPENMP
     return is_small(count, operations) || omp_in_parallel() ? 1 : ctx->threads;
 #else
-    (void)ctx;
-    return is_small(count, operations);
+    (void)ctx, (void)count, (void)operations;
+    return 1;
 #endif
 }
 
