@@ -32,7 +32,7 @@ txd_status txd_session_inputs(txd_inputs *out, const txd_session *session,
 txd_status txd_session_encoder_bytes(size_t *out, const txd_session *session,
                                      const txd_options *options)
 {
-    const txd_extent extent = {session->batch, session->length, session->memory};
+    const txd_extent extent = {session->batch, session->length, session->memory, 0};
     txd_encoder *encoder;
     txd_status status;
 

@@ -39,7 +39,7 @@ static size_t peak_now(void)
 static txd_status pass_bytes(size_t *out, txd_session *session,
                              const txd_options *options)
 {
-    const txd_extent extent = {session->batch, session->length, session->memory};
+    const txd_extent extent = {session->batch, session->length, session->memory, 0};
     size_t encoder = 0;
     txd_passes passes;
     txd_status status =

@@ -113,7 +113,7 @@ static txd_status run_steps(txd_passes *passes)
 static txd_status check_memory(const txd_passes *passes, const txd_options *options)
 {
     const txd_session *session = passes->session;
-    const txd_extent extent = {session->batch, session->length, session->memory};
+    const txd_extent extent = {session->batch, session->length, session->memory, 0};
     size_t bytes = 0, encoder = 0;
 
     TXD_TRY(txd_run_bytes(&bytes, session->model, &passes->run, &extent));

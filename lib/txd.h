@@ -30,6 +30,7 @@
 #include "formats/recording.h"
 #include "formats/replay.h"
 #include "formats/safetensors.h"
+#include "model/cache.h"
 #include "model/config.h"
 #include "model/encoder.h"
 #include "model/inputs.h"

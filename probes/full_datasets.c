@@ -138,7 +138,7 @@ static void describe(txd_dataset_spec *spec, const txd_probe_frame *frame,
                      const txd_site *site)
 {
     const txd_probe_context *context = frame->context;
-    const txd_extent extent = {context->batch, context->length, context->memory};
+    const txd_extent extent = {context->batch, context->length, context->memory, 0};
     const txd_param *param;
 
     spec->dtype = context->dtype;

@@ -6,6 +6,7 @@
  * what "causal" means.
  */
 #include "model/attention.h"
+#include "model/cache_private.h"
 
 struct txd_part txd_part_of(txd_run *run, int layer, txd_attention_kind kind)
 {
@@ -173,13 +174,23 @@ static txd_status rotate(const struct txd_part *a, txd_point to, txd_point from)
     return txd_taps_offer(run, out, a->layer);
 }
 
+/* What later calls attend to, as it is attended to here. */
+static void keep(const struct txd_part *a, txd_point point)
+{
+    if (a->run->options.cache != NULL && a->kind == TXD_ATTENTION_SELF)
+        txd_cache_keep(a->run->options.cache, a->run, a->layer, point);
+}
+
 static txd_status project_all(const struct txd_part *a)
 {
     TXD_TRY(project(a, TXD_POINT_ATTN_Q_PROJ));
     TXD_TRY(project(a, TXD_POINT_ATTN_K_PROJ));
     TXD_TRY(rotate(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ));
     TXD_TRY(rotate(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ));
-    return project(a, TXD_POINT_ATTN_V);
+    keep(a, TXD_POINT_ATTN_K);
+    TXD_TRY(project(a, TXD_POINT_ATTN_V));
+    keep(a, TXD_POINT_ATTN_V);
+    return TXD_OK;
 }
 
 static txd_status merge_heads(const struct txd_part *a)

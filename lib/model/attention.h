@@ -48,12 +48,14 @@ struct txd_attention {
     txd_run *run;
     int layer;
     txd_attention_kind kind;
-    size_t keys;   /* length of the sequence that is attended to */
-    bool hidden;   /* compute hidden cells too */
-    bool rows;     /* row statistics are wanted */
-    bool entropy;  /* and the softmax gives that of its weights */
-    size_t blocks; /* of query rows per head */
-    size_t count;  /* of tiles */
+    size_t keys;     /* length of the sequence that is attended to */
+    void *k, *v;     /* its keys and values, (b, g, key_rows, width) */
+    size_t key_rows; /* of each, in memory: at least `keys` */
+    bool hidden;     /* compute hidden cells too */
+    bool rows;       /* row statistics are wanted */
+    bool entropy;    /* and the softmax gives that of its weights */
+    size_t blocks;   /* of query rows per head */
+    size_t count;    /* of tiles */
     struct txd_tile_arrays arrays;
     void *planes; /* where somebody edits a (b, h, q, k) value; else NULL */
     struct txd_tile *tiles;

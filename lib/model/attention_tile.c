@@ -37,7 +37,7 @@ size_t txd_tile_key_row(const struct txd_attention *job, const struct txd_tile *
     const txd_config *c = job->run->model->config;
     size_t group = tile->head / (c->n_heads / c->n_kv_heads);
 
-    return (tile->batch * c->n_kv_heads + group) * job->keys;
+    return (tile->batch * c->n_kv_heads + group) * job->key_rows;
 }
 
 static void *value_of(const struct txd_attention *job, txd_point point)
@@ -70,7 +70,7 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
         size_t row = txd_tile_key_row(job, tile) + tile->key_begin + edges[part];
 
         args.out = txd_row_of(run, tile->scores, edges[part], 1);
-        args.k = txd_row_of(run, value_of(job, TXD_POINT_ATTN_K), row, width);
+        args.k = txd_row_of(run, job->k, row, width);
         args.keys = edges[part + 1] - edges[part];
         if (args.keys > 0)
             TXD_TRY(run->layer_ops[job->layer].ops.scores(&run->ctx, &args));
@@ -166,6 +166,7 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
         .measure = measures(job) ? &weights : NULL,
     };
 
+    args.at.first_query += (int)run->past; /* where the queries stand among the keys */
     tile->measured = job->rows && args.measure != NULL;
     if (!job->rows)
         return TXD_OK;
@@ -186,7 +187,7 @@ txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile)
         .out = txd_row_of(run, run->own[txd_point_in(job->kind, TXD_POINT_ATTN_HEADS)],
                           txd_tile_query_row(run, tile), width),
         .weights = txd_row_of(run, tile->weights, tile->begin, 1),
-        .v = txd_row_of(run, value_of(job, TXD_POINT_ATTN_V), row, width),
+        .v = txd_row_of(run, job->v, row, width),
         .used = tile->is_regular ? NULL : tile->used + tile->begin,
         .spans = tile->is_regular ? &tile->spans.used_inside : NULL,
         .rows = tile->rows,

@@ -6,6 +6,7 @@
  * the whole (b, h, q, k) instead, so that the bits do not change.
  */
 #include "model/attention.h"
+#include "model/cache_private.h"
 
 #include <string.h>
 
@@ -225,13 +226,30 @@ static void want_rows(struct txd_attention *job, txd_site_kind half)
                    here->softmax == run->model->backend->ops.softmax;
 }
 
+/* With a cache, among those of earlier calls. */
+static void take_keys(struct txd_attention *job)
+{
+    txd_run *run = job->run;
+    const txd_cache *cache = run->options.cache;
+
+    job->key_rows = job->keys;
+    job->k = run->value[txd_point_in(job->kind, TXD_POINT_ATTN_K)];
+    job->v = run->value[txd_point_in(job->kind, TXD_POINT_ATTN_V)];
+    if (cache == NULL || job->kind == TXD_ATTENTION_CROSS)
+        return;
+    job->key_rows = cache->capacity;
+    job->k = txd_cache_at(cache, job->layer, TXD_POINT_ATTN_K);
+    job->v = txd_cache_at(cache, job->layer, TXD_POINT_ATTN_V);
+}
+
 struct txd_attention txd_attention_begin(txd_run *run, int layer,
                                          txd_attention_kind kind, txd_site_kind half)
 {
     struct txd_attention job = {
         .run = run, .layer = layer, .kind = kind, .tiles = run->tiles};
 
-    job.keys = kind == TXD_ATTENTION_CROSS ? run->memory_length : run->length;
+    job.keys = txd_run_keys(run, kind);
+    take_keys(&job);
     job.planes = run->planes[2 * (size_t)layer + kind];
     job.hidden = job.planes != NULL || compute_hidden(&job, half);
     want_rows(&job, half);

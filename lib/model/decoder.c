@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/run_private.h"
+#include "model/cache_private.h"
 
 txd_op_site txd_op_at(const struct txd_layer_ops *ops, txd_op op, int layer,
                       txd_point point)
@@ -319,6 +319,8 @@ txd_status txd_decoder_forward(txd_run *run)
     run->value[TXD_POINT_INPUT_LABELS] = run->targets;
     for (int p = TXD_POINT_INPUT_TOKENS; p <= TXD_POINT_INPUT_LABELS; p++)
         TXD_TRY(txd_taps_offer(run, (txd_point)p, -1));
+    if (run->options.cache != NULL)
+        txd_cache_join(run->options.cache, &run->options.cache->actual, &run->actual);
     for (size_t i = 0; i < run->batch * run->length; i++)
         run->no_target[i] = run->targets[i] < 0;
     if (c->cross) {

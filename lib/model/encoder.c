@@ -67,7 +67,7 @@ txd_status txd_encoder_pass(txd_encoder *encoder, txd_inputs *inputs,
 txd_status txd_encoder_bytes(size_t *out, const txd_encoder *encoder,
                              const txd_extent *extent)
 {
-    const txd_extent own = {extent->batch, extent->memory, 0};
+    const txd_extent own = {extent->batch, extent->memory, 0, 0};
 
     return txd_run_bytes(out, encoder->model, &encoder->options, &own);
 }

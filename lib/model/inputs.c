@@ -157,22 +157,26 @@ txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config)
 
 txd_extent txd_inputs_extent(const txd_inputs *inputs)
 {
-    return (txd_extent){inputs->batch, inputs->length, inputs->memory_length};
+    return (txd_extent){inputs->batch, inputs->length, inputs->memory_length,
+                        inputs->past};
 }
 
 txd_mask_view txd_mask_of(const txd_layer_config *layer, const txd_inputs *inputs,
                           size_t batch_row)
 {
-    size_t start = batch_row * inputs->length;
+    const struct txd_input_keys own = {inputs->length, inputs->positions, inputs->valid,
+                                       inputs->document};
+    const struct txd_input_keys *keys = inputs->keys.valid ? &inputs->keys : &own;
+    size_t start = batch_row * inputs->length, key = batch_row * keys->stride;
 
     return (txd_mask_view){
         .causal = layer->causal,
         .window = layer->window,
         .query_positions = inputs->positions + start,
         .query_document = inputs->document + start,
-        .key_positions = inputs->positions + start,
-        .key_document = inputs->document + start,
-        .key_valid = inputs->valid + start,
+        .key_positions = keys->positions + key,
+        .key_document = keys->document + key,
+        .key_valid = keys->valid + key,
     };
 }
 

@@ -13,6 +13,12 @@
 extern "C" {
 #endif
 
+/* What masks read of keys: (b, stride) each, of which the first past + length count. */
+struct txd_input_keys {
+    size_t stride;
+    const int32_t *positions, *valid, *document;
+};
+
 /* All arrays are (b, t) row-major int32. */
 typedef struct txd_inputs {
     size_t batch, length;
@@ -22,6 +28,11 @@ typedef struct txd_inputs {
     size_t memory_length;
     txd_tensor memory;
     int32_t *memory_valid;
+    /* With a cache (model/cache.h), by the run that has it: how many tokens of earlier
+     * calls queries also attend to, and the keys of those and of these tokens. Else 0
+     * and NULL: the tokens are the keys. */
+    size_t past;
+    struct txd_input_keys keys;
 } txd_inputs;
 
 /* How much a pass over these inputs reads. */

@@ -174,7 +174,11 @@ static size_t dim_of(const txd_config *c, txd_point point, char axis,
     case 'q':
         return extent->length;
     case 'k':
-        return reads_memory(point) ? extent->memory : extent->length;
+        if (reads_memory(point))
+            return extent->memory;
+        /* Keys and values are formed of new tokens; cells are of all. */
+        return extent->length +
+               (points[point].place == TXD_PLACE_TILE ? extent->past : 0);
     case 'h':
         return c->n_heads;
     case 'g':

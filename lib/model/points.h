@@ -50,10 +50,10 @@ txd_status txd_point_parse(txd_point *point, int *layer, const char *name);
 /* The same for the gradient of a value: "layers.3.attn.weights@grad". */
 txd_status txd_point_parse_gradient(txd_point *point, int *layer, const char *name);
 
-/* How much a pass reads: batch rows, tokens, and rows of the memory that
- * cross-attention attends to (0 without). */
+/* How much a pass reads: batch rows, tokens, rows of the memory that cross-attention
+ * attends to (0 without), and tokens of earlier calls in a cache (0 without). */
 typedef struct txd_extent {
-    size_t batch, length, memory;
+    size_t batch, length, memory, past;
 } txd_extent;
 
 /* Shape of the whole value at a point: one entry per axis letter. Returns the rank. */

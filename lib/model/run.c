@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/run_private.h"
+#include "model/cache_private.h"
 
 /* Memory of `count` sites of a kind. */
 static txd_status make_watch(txd_run *run, txd_site_kind kind, size_t count)
@@ -175,6 +175,10 @@ static txd_status fill_run(txd_run *run)
 {
     const txd_backend *backend = run->model->backend;
 
+    if (run->options.cache != NULL && run->options.backward)
+        return txd_fail(TXD_ERR_ARGUMENT,
+                        "a run with a cache has no backward half: gradients of earlier "
+                        "calls are gone");
     run->ctx.threads = txd_threads_of(run->options.threads);
     run->pass.claimed = run->options.claimed;
     txd_pass_set_format(&run->pass, backend->format);
@@ -262,11 +266,26 @@ static txd_status take_inputs(txd_run *run, const txd_inputs *inputs)
     return run->model->config->cross ? take_memory(run, inputs) : TXD_OK;
 }
 
+/* The inputs with the keys of earlier calls. */
+static txd_status join_cache(txd_run *run, const txd_inputs **inputs)
+{
+    const txd_cache *cache = run->options.cache;
+
+    TXD_TRY(txd_cache_check(cache, *inputs));
+    run->attended = **inputs;
+    txd_cache_join(cache, &cache->claimed, &run->attended);
+    *inputs = &run->attended;
+    return TXD_OK;
+}
+
 txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
 {
-    const txd_extent extent = txd_inputs_extent(inputs);
+    txd_extent extent;
 
     TXD_TRY(txd_inputs_check(inputs, run->options.claimed));
+    if (run->options.cache != NULL)
+        TXD_TRY(join_cache(run, &inputs));
+    extent = txd_inputs_extent(inputs);
     TXD_TRY(txd_taps_ask(run, step));
     TXD_TRY(txd_run_shape(run, &extent));
     run->pass.inputs = inputs;
@@ -282,6 +301,8 @@ txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step)
     if (run->options.backward && !run->model->config->is_encoder)
         TXD_TRY(txd_decoder_backward(run));
     TXD_TRY(run->model->backend->sync(&run->ctx));
+    if (run->options.cache != NULL)
+        txd_cache_grow(run->options.cache, inputs->length);
     return txd_taps_step_end(run);
 }
 

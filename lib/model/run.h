@@ -16,6 +16,7 @@ extern "C" {
 typedef struct txd_model txd_model;
 typedef struct txd_run txd_run;
 typedef struct txd_plan txd_plan;
+typedef struct txd_cache txd_cache;
 
 /* Binds parameters to a backend: converts each once, by so many threads (0 = all), or
  * reads it in place where the master copies are what the backend stores. `config`,
@@ -36,6 +37,9 @@ typedef struct txd_run_options {
     /* Made the memory of every pass just before it, with a backward half: its
      * parameters get gradients, too. NULL = the memory is data. */
     txd_run *encoder;
+    /* Keys and values of earlier calls (model/cache.h), to which every pass adds those
+     * of its tokens; without a backward half. NULL = every pass is a whole sequence. */
+    txd_cache *cache;
     size_t form_limit; /* bytes of a whole (b, h, q, k) for EDIT; 0 = 1 GiB */
     /* Called now and then on the calling thread; non-zero stops the run with
      * ERR_INTERRUPTED. `done` of `total` layers. NULL = never. */

@@ -13,7 +13,8 @@ static txd_status planes_bytes(size_t *out, const txd_run *run,
     static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
                                         TXD_POINT_ATTN_WEIGHTS};
     txd_attention_kind kind = (txd_attention_kind)(i % 2);
-    size_t keys = kind == TXD_ATTENTION_CROSS ? extent->memory : extent->length;
+    size_t keys =
+        kind == TXD_ATTENTION_CROSS ? extent->memory : extent->past + extent->length;
     unsigned wants = 0;
 
     *out = 0;

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "model/run_private.h"
+#include "model/cache_private.h"
 
 /* Elements and rows of a row tile of the logits, at most; rows of a chunk of
  * statistics.
@@ -84,10 +84,15 @@ static void carve_values(struct txd_run *run, struct carver *carver)
         txd_run_settle(run, memory);
 }
 
-/* The longer of the two sequences that queries attend to. */
+/* The longer of the two sequences that queries attend to; all that a cache may come to
+ * hold, so that it grows without a new layout. */
 static size_t longest(const struct txd_run *run)
 {
-    return run->memory_length > run->length ? run->memory_length : run->length;
+    size_t own = run->length;
+
+    if (run->options.cache != NULL && run->options.cache->capacity > own)
+        own = run->options.cache->capacity;
+    return run->memory_length > own ? run->memory_length : own;
 }
 
 static void carve_tile_back(const struct txd_run *run, struct carver *carver,
@@ -211,13 +216,19 @@ static void carve_all(struct txd_run *run, struct carver *carver)
 
 txd_extent txd_run_extent(const txd_run *run)
 {
-    return (txd_extent){run->batch, run->length, run->memory_length};
+    return (txd_extent){run->batch, run->length, run->memory_length, run->past};
+}
+
+size_t txd_run_keys(const txd_run *run, txd_attention_kind kind)
+{
+    return kind == TXD_ATTENTION_CROSS ? run->memory_length : run->past + run->length;
 }
 
 static void set_extent(txd_run *run, const txd_extent *extent)
 {
     run->batch = extent->batch;
     run->length = extent->length;
+    run->past = extent->past;
     run->memory_length = run->model->config->cross ? extent->memory : 0;
 }
 
@@ -270,8 +281,10 @@ txd_status txd_run_shape(txd_run *run, const txd_extent *extent)
 
     bool changed = note_wishes(run);
 
-    if (!changed && has_extent(run, extent))
+    if (!changed && has_extent(run, extent)) {
+        run->past = extent->past;
         return TXD_OK;
+    }
     TXD_TRY(txd_run_measure(&bytes, run, extent));
     if (bytes > run->memory_bytes) {
         memory = run->model->backend->alloc(bytes);

@@ -159,6 +159,8 @@ struct txd_run {
     void *memory;
     size_t memory_bytes, batch, length;
     size_t memory_length;   /* rows of what cross-attention attends to; 0 without */
+    size_t past;            /* tokens of earlier calls that are attended to */
+    txd_inputs attended;    /* of a run with a cache: the inputs with all their keys */
     txd_inputs actual;      /* inputs after edits */
     int32_t *targets;       /* input.labels */
     uint8_t *padded;        /* (b, t): 1 where input.valid is 0 */
@@ -307,8 +309,9 @@ size_t txd_run_parameters(const txd_run *run);
 const txd_run *txd_run_of_parameter(size_t *own, const txd_run *run, size_t i);
 /* Rounds values as the backend stores them: what was made by no operation of it. */
 txd_status txd_run_store(txd_run *run, void *values, size_t count);
-/* The extent of the current pass. */
+/* The extent of the current pass; how many keys its queries attend to. */
 txd_extent txd_run_extent(const txd_run *run);
+size_t txd_run_keys(const txd_run *run, txd_attention_kind kind);
 
 /* The parts of a block (attention.c, mlp.c): read run->value, offer every point. */
 txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind);

@@ -92,7 +92,7 @@ struct txd_stats_args txd_tile_counted(const txd_run *run, struct txd_tile *tile
                                        int which, const void *data)
 {
     size_t n = run->length, heads = run->model->config->n_heads;
-    size_t keys = tile->kind == TXD_ATTENTION_CROSS ? run->memory_length : n;
+    size_t keys = txd_run_keys(run, tile->kind);
 
     return (struct txd_stats_args){
         .part = &tile->parts[which],

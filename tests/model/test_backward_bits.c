@@ -258,7 +258,7 @@ static size_t bytes_of(observed *o, bool backward, size_t length)
 {
     txd_run_options options = {
         .claimed = &o->config, .backward = backward, .threads = 2};
-    const txd_extent extent = {1, length, 0};
+    const txd_extent extent = {1, length, 0, 0};
     size_t bytes;
 
     OK(txd_run_bytes(&bytes, o->model, &options, &extent));
@@ -299,7 +299,7 @@ static size_t bytes_edited(observed *o, bool backward, int layers)
                                .tap_count = 1,
                                .backward = backward,
                                .threads = 2};
-    const txd_extent extent = {1, 512, 0};
+    const txd_extent extent = {1, 512, 0, 0};
     size_t bytes;
 
     OK(txd_run_bytes(&bytes, o->model, &options, &extent));

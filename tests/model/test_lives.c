@@ -226,7 +226,7 @@ START_TEST(a_pass_forward_keeps_one_layer_and_no_more)
 {
     static const char *const layers[] = {"n_layers = 2; ", "n_layers = 12; "};
     size_t bytes[2];
-    txd_extent extent = {1, 2048, 0};
+    txd_extent extent = {1, 2048, 0, 0};
 
     for (int i = 0; i < 2; i++) {
         char cfg[256];

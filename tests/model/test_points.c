@@ -136,7 +136,7 @@ START_TEST(shapes_follow_the_axes)
         size_t dims[TXD_MAX_RANK];
 
         ck_assert_int_eq(
-            txd_point_dims(dims, &c, expected[i].point, &(txd_extent){2, 9, 4}),
+            txd_point_dims(dims, &c, expected[i].point, &(txd_extent){2, 9, 4, 0}),
             expected[i].rank);
         for (int axis = 0; axis < expected[i].rank; axis++)
             ck_assert_uint_eq(dims[axis], expected[i].dims[axis]);

@@ -165,8 +165,8 @@ START_TEST(the_measured_bytes_are_those_that_a_run_takes)
     size_t small, large;
 
     prepare(&o, 40);
-    OK(txd_run_bytes(&small, o.model, &options, &(txd_extent){2, 40, 0}));
-    OK(txd_run_bytes(&large, o.model, &options, &(txd_extent){2, 400, 0}));
+    OK(txd_run_bytes(&small, o.model, &options, &(txd_extent){2, 40, 0, 0}));
+    OK(txd_run_bytes(&large, o.model, &options, &(txd_extent){2, 400, 0, 0}));
     OK(txd_run_create(&o.run, o.model, &options));
     OK(txd_run_pass(o.run, &o.inputs, 0));
     ck_assert_uint_eq(o.run->memory_bytes + txd_arena_peak(o.run->arena), small);
