@@ -110,6 +110,7 @@ struct txd_rotate_args txd_part_rotation(const struct txd_part *a, txd_point to)
         .rope_width = layer->rope_width,
         .base = layer->rope_base,
         .adjacent = layer->rope_pairing == TXD_PAIRING_ADJACENT,
+        .turns = run->model->turns[a->layer],
     };
 }
 

@@ -6,6 +6,7 @@
  * costs more memory and time than a pass. A fused QKV matrix is three row ranges of one
  * parameter, so the decoder sees q, k and v alike however they are stored.
  */
+#include "model/rope.h"
 #include "model/run_private.h"
 
 /* Elements that one task converts, and about how many operations one takes. */
@@ -204,6 +205,24 @@ static void place_all(const struct binder *binder)
         model->head = model->embed_tok;
 }
 
+static txd_status add_turns(struct txd_model *model, size_t l)
+{
+    const txd_layer_config *layer = &model->config->layers[l];
+    struct txd_turns *turns;
+    double *speed;
+
+    if (!layer->rotary || !txd_rope_is_scaled(layer))
+        return TXD_OK;
+    turns = txd_arena_alloc(model->arena, 1, sizeof *turns);
+    speed = txd_arena_alloc(model->arena, layer->rope_width / 2, sizeof *speed);
+    if (turns == NULL || speed == NULL)
+        return TXD_ERR_MEMORY;
+    txd_rope_speeds(speed, layer);
+    *turns = (struct txd_turns){speed, layer->rope_attention_factor};
+    model->turns[l] = turns;
+    return TXD_OK;
+}
+
 static txd_status fill_model(struct txd_model *model, txd_params *params, int threads)
 {
     size_t layers = model->config->n_layers;
@@ -212,8 +231,11 @@ static txd_status fill_model(struct txd_model *model, txd_params *params, int th
     model->layers = txd_arena_alloc(model->arena, layers, sizeof *model->layers);
     binder.places =
         txd_arena_alloc(model->arena, layers * TXD_PARAM_COUNT, sizeof *binder.places);
-    if (model->layers == NULL || binder.places == NULL)
+    model->turns = txd_arena_alloc(model->arena, layers, sizeof *model->turns);
+    if (model->layers == NULL || binder.places == NULL || model->turns == NULL)
         return TXD_ERR_MEMORY;
+    for (size_t l = 0; l < layers; l++)
+        TXD_TRY(add_turns(model, l));
     TXD_TRY(lay_out(&binder));
     if (!stored_as_they_are(&binder))
         TXD_TRY(convert_all(&binder));

@@ -11,6 +11,7 @@
 
 #include "base/select.h"
 #include "model/config_internal.h"
+#include "model/rope.h"
 
 /* What one reading knows. */
 struct reading {
@@ -177,6 +178,9 @@ static txd_status read_layer(txd_layer_config *layer, const txd_config *c,
         layer->rope_width = default_rope_width(c->head_dim);
     if (is_given(r->root, "model.positions"))
         layer->rotary = c->positions == TXD_POSITIONS_ROTARY;
+    if (is_given(r->root, "model.rope_scaling") ||
+        is_given(r->root, "model.rope_factor"))
+        layer->rope_attention_factor = 0; /* follows them */
     return read_fields(layer, txd_layer_fields, r->root);
 }
 
@@ -232,9 +236,11 @@ static txd_status read_differences(txd_config *c, const txd_setting *root)
 
     for (; element; element = element->next)
         TXD_TRY(read_difference(c, element));
-    for (size_t i = 0; i < c->n_layers; i++)
+    for (size_t i = 0; i < c->n_layers; i++) {
         if (c->layers[i].score_scale == 0)
             c->layers[i].score_scale = default_scale(c->head_dim);
+        txd_rope_resolve(&c->layers[i]);
+    }
     return TXD_OK;
 }
 

@@ -29,6 +29,12 @@ typedef enum txd_pairing {
     TXD_PAIRING_HALF,     /* lane i turns with lane i + e/2 (Hugging Face Llama) */
     TXD_PAIRING_ADJACENT, /* lane 2i turns with lane 2i + 1 (llama2.c, RoFormer) */
 } txd_pairing;
+typedef enum txd_rope_scaling {
+    TXD_ROPE_PLAIN,
+    TXD_ROPE_LINEAR, /* every pair as many times slower (Chen et al. 2023) */
+    TXD_ROPE_LLAMA3, /* slow pairs slower, fast ones not (Llama 3.1) */
+    TXD_ROPE_YARN,   /* with a ramp over pairs between (Peng et al. 2023) */
+} txd_rope_scaling;
 typedef enum txd_activation {
     TXD_ACTIVATION_GELU,      /* exact, with erf */
     TXD_ACTIVATION_GELU_TANH, /* the tanh approximation of GPT-2 */
@@ -68,6 +74,12 @@ typedef struct txd_layer_config {
     double rope_base;
     size_t rope_width; /* lanes of a head that turn, even; the rest pass through */
     txd_pairing rope_pairing;
+    txd_rope_scaling rope_scaling;
+    double rope_factor; /* resolved, like what follows: never 0 */
+    size_t rope_original_length;
+    double rope_low, rope_high, rope_beta_fast, rope_beta_slow;
+    bool rope_exact;
+    double rope_attention_factor;
     txd_softmax_precision softmax;
 } txd_layer_config;
 

@@ -65,6 +65,36 @@ static txd_status check_rotary(const txd_config *c, const txd_layer_config *laye
     return TXD_OK;
 }
 
+static txd_status check_scaling(const txd_layer_config *layer, size_t i)
+{
+    bool by_turns =
+        layer->rope_scaling == TXD_ROPE_LLAMA3 || layer->rope_scaling == TXD_ROPE_YARN;
+    const char *word = txd_config_word("rope_scaling", (int)layer->rope_scaling);
+
+    if (!layer->rotary)
+        return TXD_OK;
+    if (by_turns && layer->rope_original_length == 0)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "rope_original_length is missing in layer %zu; %s needs it: "
+                        "the length of the training before it was extended",
+                        i, word);
+    if (layer->rope_scaling == TXD_ROPE_LLAMA3 && !(layer->rope_high > layer->rope_low))
+        return txd_fail(TXD_ERR_CONFIG,
+                        "rope_high %g is not above rope_low %g in layer %zu",
+                        layer->rope_high, layer->rope_low, i);
+    if (layer->rope_scaling == TXD_ROPE_YARN &&
+        !(layer->rope_beta_fast >= layer->rope_beta_slow))
+        return txd_fail(TXD_ERR_CONFIG,
+                        "rope_beta_fast %g is below rope_beta_slow %g in layer %zu",
+                        layer->rope_beta_fast, layer->rope_beta_slow, i);
+    if (layer->rope_scaling == TXD_ROPE_YARN && !(layer->rope_base > 1))
+        return txd_fail(TXD_ERR_CONFIG,
+                        "rope_base %g is not above 1 in layer %zu; yarn needs pairs "
+                        "that turn slower and slower",
+                        layer->rope_base, i);
+    return TXD_OK;
+}
+
 txd_status txd_config_check(const txd_config *config)
 {
     TXD_TRY(check_fields(config, txd_config_fields));
@@ -86,6 +116,7 @@ txd_status txd_config_check(const txd_config *config)
         if (config->layers[i].score_scale == 0)
             return txd_fail(TXD_ERR_CONFIG, "score_scale is 0 in layer %zu", i);
         TXD_TRY(check_rotary(config, &config->layers[i], i));
+        TXD_TRY(check_scaling(&config->layers[i], i));
     }
     return TXD_OK;
 }

@@ -14,6 +14,8 @@ static const char *const norm_placement_words[] = {"pre", "post", NULL};
 static const char *const positions_words[] = {"learned", "sinusoidal", "rotary", "none",
                                               NULL};
 static const char *const rope_pairing_words[] = {"half", "adjacent", NULL};
+static const char *const rope_scaling_words[] = {"none", "linear", "llama3", "yarn",
+                                                 NULL};
 static const char *const activation_words[] = {"gelu", "gelu_tanh", "relu", "silu",
                                                NULL};
 static const char *const qkv_words[] = {"separate", "fused", NULL};
@@ -30,6 +32,7 @@ static const struct {
     {"norm_placement", norm_placement_words},
     {"positions", positions_words},
     {"rope_pairing", rope_pairing_words},
+    {"rope_scaling", rope_scaling_words},
     {"activation", activation_words},
     {"qkv", qkv_words},
     {"masked_row", masked_row_words},

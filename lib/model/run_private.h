@@ -41,6 +41,7 @@ struct txd_model {
     struct txd_model_param *params; /* in the order of txd_params_at */
     size_t param_count;
     struct txd_layer_weights *layers;
+    const struct txd_turns **turns; /* (n_layers); NULL where the base says it all */
     const void *embed_tok, *embed_pos, *final_gain, *final_bias, *head;
 };
 

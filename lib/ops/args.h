@@ -163,10 +163,17 @@ struct txd_heads_args {
     size_t batch, length, heads, width;
 };
 
+/* Rotations of other speeds than those of a base: radians per position of each pair;
+ * `factor` multiplies cosines and sines. */
+struct txd_turns {
+    const double *speed;
+    double factor;
+};
+
 /* out, x (b, heads, t, width): the first rope_width lanes of each head turn in pairs by
  * position / base^(2i/rope_width) (Su et al. 2021); the rest pass. Angles are taken in
- * double. |error| <= 4 u (|x1| + |x2|) per pair. Backward (out = d_x, x = d_out) turns
- * the other way. */
+ * double. |error| <= 4 u (|x1| + |x2|) per pair, 6 u |factor| (|x1| + |x2|) with a
+ * factor. Backward (out = d_x, x = d_out) turns the other way. */
 struct txd_rotate_args {
     txd_op_site at;
     void *out;
@@ -174,7 +181,8 @@ struct txd_rotate_args {
     const int32_t *positions; /* (b, t) */
     size_t batch, heads, length, width, rope_width;
     double base;
-    bool adjacent; /* pairs (2i, 2i+1); else (i, i + rope_width/2) */
+    bool adjacent;                 /* pairs (2i, 2i+1); else (i, i + rope_width/2) */
+    const struct txd_turns *turns; /* instead of base; or NULL */
 };
 
 /* out (rows, keys) bytes: 1 where the query sees the key. Queries first_query +

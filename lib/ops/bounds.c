@@ -140,10 +140,12 @@ void txd_bound_scale(double *allowed, const struct txd_scale_args *a, txd_roundo
             txd_stored_bound(2 * u.accumulate * fabs(out[i]) + u.lost, out[i], u);
 }
 
+/* `roundings` of what the pair is multiplied with, and of the products and the sum. */
 static void rotate_pair(double *allowed, const double *x, const double *out,
-                        const size_t lanes[2], txd_roundoff u)
+                        const size_t lanes[2], double roundings, txd_roundoff u)
 {
-    double error = 4 * u.accumulate * (fabs(x[lanes[0]]) + fabs(x[lanes[1]]));
+    double size = fabs(x[lanes[0]]) + fabs(x[lanes[1]]);
+    double error = roundings * u.accumulate * size;
 
     for (int i = 0; i < 2; i++)
         allowed[lanes[i]] = txd_stored_bound(error + 4 * u.lost, out[lanes[i]], u);
@@ -152,6 +154,7 @@ static void rotate_pair(double *allowed, const double *x, const double *out,
 void txd_bound_rotate(double *allowed, const struct txd_rotate_args *a, txd_roundoff u)
 {
     size_t rows = a->batch * a->heads * a->length, half = a->rope_width / 2;
+    double roundings = a->turns != NULL ? 6 * fabs(a->turns->factor) : 4;
 
     for (size_t r = 0; r < rows; r++) {
         const double *x = (const double *)a->x + r * a->width;
@@ -164,7 +167,7 @@ void txd_bound_rotate(double *allowed, const struct txd_rotate_args *a, txd_roun
             const size_t lanes[2] = {a->adjacent ? 2 * i : i,
                                      a->adjacent ? 2 * i + 1 : i + half};
 
-            rotate_pair(row, x, out, lanes, u);
+            rotate_pair(row, x, out, lanes, roundings, u);
         }
     }
 }

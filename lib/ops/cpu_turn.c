@@ -33,17 +33,47 @@ struct turns {
     float cosine[PAIRS], sine[PAIRS];
 };
 
+static void find_fastest(struct turns *turns)
+{
+    turns->fastest = 0;
+    for (size_t i = 0; i < turns->count; i++)
+        turns->fastest = fmax(turns->fastest, fabs(turns->speed[i]));
+}
+
 /* The next pairs of a width, from turns->first on. */
 static void take_pairs(struct turns *turns, double base, size_t width)
 {
     turns->count = least(PAIRS, (width + 1) / 2 - turns->first);
-    turns->fastest = 0;
     for (size_t i = 0; i < turns->count; i++) {
         double pair = (double)(turns->first + i);
 
         turns->speed[i] = pow(base, -2.0 * pair / (double)width);
-        turns->fastest = fmax(turns->fastest, turns->speed[i]);
     }
+    find_fastest(turns);
+}
+
+/* The same of a rotation, which may have speeds of its own. */
+static void take_turns(struct turns *turns, const struct txd_rotate_args *a)
+{
+    if (a->turns == NULL) {
+        take_pairs(turns, a->base, a->rope_width / 2 * 2);
+        return;
+    }
+    turns->count = least(PAIRS, a->rope_width / 2 - turns->first);
+    memcpy(turns->speed, a->turns->speed + turns->first,
+           turns->count * sizeof *turns->speed);
+    find_fastest(turns);
+}
+
+/* What cosines and sines are multiplied with, where it is not 1. */
+static void stretch(struct turns *turns, const struct txd_turns *by)
+{
+    float factor = by != NULL ? (float)by->factor : 1;
+
+    if (factor == 1)
+        return;
+    txd_kernels_here()->scale(turns->cosine, turns->cosine, factor, turns->count);
+    txd_kernels_here()->scale(turns->sine, turns->sine, factor, turns->count);
 }
 
 /* As far as the kernel's reduction of angles goes it is the one that turns. */
@@ -108,9 +138,10 @@ static txd_status rotate_positions(void *self, size_t i, int worker)
 
     (void)worker;
     do { /* once without pairs too, for the lanes that pass */
-        take_pairs(&turns, a->base, 2 * half);
+        take_turns(&turns, a);
         for (size_t t = begin; t < end; t++) {
             turn_at(&turns, job->sign * (double)a->positions[b * a->length + t]);
+            stretch(&turns, a->turns);
             rotate_heads(a, &turns, b, t);
         }
         turns.first += turns.count;

@@ -189,17 +189,25 @@ txd_status REF(merge_heads_back)(txd_ctx *ctx, const struct txd_heads_args *a)
     return TXD_OK;
 }
 
+/* Of a pair, in radians per position. */
+static double speed_of(const struct txd_rotate_args *a, size_t pair)
+{
+    if (a->turns != NULL)
+        return a->turns->speed[pair];
+    return pow(a->base, -2.0 * (double)pair / (double)a->rope_width);
+}
+
 static void rotate_row(real *out, const real *x, const struct txd_rotate_args *a,
                        double position)
 {
     size_t pairs = a->rope_width / 2;
+    real factor = a->turns != NULL ? (real)a->turns->factor : 1;
 
     for (size_t i = 0; i < pairs; i++) {
         size_t first = a->adjacent ? 2 * i : i;
         size_t second = a->adjacent ? 2 * i + 1 : i + pairs;
-        double angle =
-            position * pow(a->base, -2.0 * (double)i / (double)a->rope_width);
-        real c = (real)cos(angle), s = (real)sin(angle);
+        double angle = position * speed_of(a, i);
+        real c = (real)cos(angle) * factor, s = (real)sin(angle) * factor;
         real x1 = x[first], x2 = x[second];
 
         out[first] = x1 * c - x2 * s;

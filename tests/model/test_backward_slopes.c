@@ -41,6 +41,11 @@ static const struct variant variants[] = {
     {"llama, adjacent pairs, part of a head",
      "preset = \"llama\"; head_dim = 6; rope_width = 4; rope_pairing = \"adjacent\";",
      "", PAD_LEFT, false},
+    {"llama, slowed down",
+     "preset = \"llama\"; head_dim = 6; rope_scaling = \"yarn\"; rope_factor = 4.0; "
+     "rope_original_length = 8; rope_beta_fast = 3.0; rope_base = 30.0; layers = ( { "
+     "range = \"1\"; rope_scaling = \"llama3\"; rope_attention_factor = 0.7; } );",
+     "", PAD_LEFT, false},
     {"llama, other widths of values",
      "preset = \"llama\"; head_dim = 4; value_dim = 5; n_kv_heads = 2; qkv_bias = "
      "true; out_bias = true;",

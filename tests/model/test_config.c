@@ -13,48 +13,26 @@
 
 #define SIZES "vocab = 11; d_model = 24; n_heads = 6; n_layers = 4; max_seq_len = 9;"
 
-/* Everything that a configuration says, as text; NaN and order of memory aside. */
+/* Every field. */
 static void ck_equal(const txd_config *a, const txd_config *b)
 {
-    txd_config x = *a, y = *b;
-
     ck_assert_uint_eq(a->n_layers, b->n_layers);
     for (size_t i = 0; i < a->n_layers; i++) {
         const txd_layer_config *p = &a->layers[i], *q = &b->layers[i];
 
-        ck_assert_int_eq(p->causal, q->causal);
-        ck_assert_uint_eq(p->window, q->window);
-        ck_assert(p->fill == q->fill);
-        ck_assert_int_eq(p->masked_row, q->masked_row);
-        ck_assert(p->score_scale == q->score_scale);
-        ck_assert(p->norm_eps == q->norm_eps);
-        ck_assert(p->residual_scale == q->residual_scale);
-        ck_assert_int_eq(p->rotary, q->rotary);
-        ck_assert(p->rope_base == q->rope_base);
-        ck_assert_uint_eq(p->rope_width, q->rope_width);
-        ck_assert_int_eq(p->rope_pairing, q->rope_pairing);
+#define TXD_CONFIG(group, member, kind, low, high, type, fallback, unit, sentence)
+#define TXD_LAYER(group, member, kind, low, high, type, fallback, unit, sentence)      \
+    ck_assert_msg(p->member == q->member, #member " of layer %zu", i);
+#include "model/config.def"
+#undef TXD_CONFIG
+#undef TXD_LAYER
     }
-    ck_assert_uint_eq(x.vocab, y.vocab);
-    ck_assert_uint_eq(x.d_model, y.d_model);
-    ck_assert_uint_eq(x.n_heads, y.n_heads);
-    ck_assert_uint_eq(x.n_kv_heads, y.n_kv_heads);
-    ck_assert_uint_eq(x.head_dim, y.head_dim);
-    ck_assert_uint_eq(x.value_dim, y.value_dim);
-    ck_assert_uint_eq(x.d_ff, y.d_ff);
-    ck_assert_uint_eq(x.max_seq_len, y.max_seq_len);
-    ck_assert_int_eq(x.norm, y.norm);
-    ck_assert_int_eq(x.norm_placement, y.norm_placement);
-    ck_assert_int_eq(x.final_norm, y.final_norm);
-    ck_assert_int_eq(x.positions, y.positions);
-    ck_assert_int_eq(x.activation, y.activation);
-    ck_assert_int_eq(x.gated, y.gated);
-    ck_assert_int_eq(x.qkv, y.qkv);
-    ck_assert_int_eq(x.qkv_bias, y.qkv_bias);
-    ck_assert_int_eq(x.out_bias, y.out_bias);
-    ck_assert_int_eq(x.mlp_bias, y.mlp_bias);
-    ck_assert_int_eq(x.norm_bias, y.norm_bias);
-    ck_assert_int_eq(x.tie_embeddings, y.tie_embeddings);
-    ck_assert_int_eq(x.evaluate_hidden, y.evaluate_hidden);
+#define TXD_CONFIG(group, member, kind, low, high, type, fallback, unit, sentence)     \
+    ck_assert_msg(a->member == b->member, #member);
+#define TXD_LAYER(group, member, kind, low, high, type, fallback, unit, sentence)
+#include "model/config.def"
+#undef TXD_CONFIG
+#undef TXD_LAYER
 }
 
 static void refused(const char *text, const char *first, const char *second)
@@ -165,6 +143,17 @@ START_TEST(bad_values_are_refused_by_name)
     refused("model : { " SIZES " norm_eps = -1.0; };", "model.norm_eps", "-1");
     refused("model : { " SIZES " rope_width = 6; };", "rope_width 6", "head_dim 4");
     refused("model : { " SIZES " rope_width = 3; };", "rope_width 3", "odd");
+    refused("model : { preset = \"llama\"; " SIZES " rope_scaling = \"yarn\"; };",
+            "rope_original_length", "yarn");
+    refused("model : { preset = \"llama\"; " SIZES " rope_scaling = \"llama3\"; "
+            "rope_original_length = 8; rope_low = 4.0; };",
+            "rope_high 4", "rope_low 4");
+    refused("model : { preset = \"llama\"; " SIZES " rope_scaling = \"yarn\"; "
+            "rope_original_length = 8; rope_beta_fast = 0.5; };",
+            "rope_beta_fast 0.5", "rope_beta_slow 1");
+    refused("model : { preset = \"llama\"; " SIZES " rope_scaling = \"yarn\"; "
+            "rope_original_length = 8; rope_base = 1.0; };",
+            "rope_base 1", "yarn");
     refused("model : { preset = \"llama\"; " SIZES " rope_width = 0; };", "rope_width",
             "rotary");
     refused("model : { preset = \"llama\"; " SIZES " head_dim = 1; };", "rope_width",
@@ -289,6 +278,11 @@ START_TEST(printed_text_reads_back_equal)
         "model : { preset = \"gpt2\"; " SIZES " residual_scale = 0.1; };",
         "model : { preset = \"llama\"; " SIZES " n_kv_heads = 2; rope_pairing = "
         "\"adjacent\"; rope_base = 5e5; rope_width = 2; tie_embeddings = true; };",
+        "model : { preset = \"llama\"; " SIZES
+        " rope_scaling = \"yarn\"; rope_factor = "
+        "4.0; rope_original_length = 8; rope_exact = true; layers = ( { range = \"1\"; "
+        "rope_scaling = \"llama3\"; rope_low = 0.5; rope_attention_factor = 1.0; } ); "
+        "};",
         "model : { " SIZES " norm_placement = \"post\"; norm = \"layernorm\"; "
         "bias = true; positions = \"sinusoidal\"; activation = \"relu\"; };",
         "model : { " SIZES " head_dim = 7; value_dim = 3; positions = \"none\"; "

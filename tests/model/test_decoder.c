@@ -110,6 +110,10 @@ static const char *const variants[] = {
     "model : { preset = \"llama\"; " BASE
     "n_kv_heads = 1; head_dim = 10; value_dim = 7; rope_pairing = \"adjacent\"; "
     "rope_width = 6; };",
+    "model : { preset = \"llama\"; " BASE "rope_scaling = \"yarn\"; rope_factor = 4.0; "
+    "rope_original_length = 8; rope_beta_fast "
+    "= 3.0; rope_base = 30.0; layers = ( { range = \"1\"; rope_scaling = \"llama3\"; } "
+    "); };",
     "model : { preset = \"gpt2\"; " BASE
     "norm_placement = \"post\"; activation = \"relu\"; };",
     "model : { preset = \"mini\"; " BASE

@@ -247,7 +247,7 @@ void slope_merge_heads_back(struct trial *t)
     heads(t, false);
 }
 
-static void rotate_kind(struct trial *t, bool adjacent, size_t rope_width)
+static void rotate_kind(struct trial *t, int kind, size_t rope_width)
 {
     size_t length = trial_sizes[t->size], width = 10, count = 2 * 3 * length * width;
     struct slope s = {.name = "rotate", .forward = forward_rotate};
@@ -260,7 +260,8 @@ static void rotate_kind(struct trial *t, bool adjacent, size_t rope_width)
                                 .width = width,
                                 .rope_width = rope_width,
                                 .base = 100,
-                                .adjacent = adjacent};
+                                .adjacent = kind % 2 == 1,
+                                .turns = kind < 2 ? NULL : &trial_turns};
     struct txd_rotate_args b = f;
 
     s.args = &f;
@@ -278,7 +279,7 @@ static void rotate_kind(struct trial *t, bool adjacent, size_t rope_width)
 
 void slope_rotate_back(struct trial *t)
 {
-    for (int adjacent = 0; adjacent < 2; adjacent++)
+    for (int kind = 0; kind < 4; kind++)
         for (size_t rope_width = 2; rope_width <= 10; rope_width += 4)
-            rotate_kind(t, adjacent == 1, rope_width);
+            rotate_kind(t, kind, rope_width);
 }

@@ -149,10 +149,14 @@ END_TEST
 START_TEST(rotation_has_the_bits_of_the_reference)
 {
     static const size_t rope_widths[] = {WIDTH, 140, 2};
+    double speed[WIDTH / 2];
+    const struct txd_turns turns = {speed, 1.2345678};
     struct results b;
 
+    for (int i = 0; i < WIDTH / 2; i++)
+        speed[i] = 0.7 / (1 + i);
     bench_begin(&b, (size_t)BATCH * LENGTH * HEADS * WIDTH);
-    for (int i = 0; i < 3 * 2 * 3; i++) {
+    for (int i = 0; i < 2 * 3 * 2 * 3; i++) {
         struct txd_rotate_args a = {
             .x = b.x,
             .positions = trial_integers(&b.trial, BATCH * LENGTH, 100000),
@@ -160,9 +164,10 @@ START_TEST(rotation_has_the_bits_of_the_reference)
             .heads = HEADS,
             .length = LENGTH,
             .width = WIDTH,
-            .rope_width = rope_widths[i / 6],
+            .rope_width = rope_widths[i / 6 % 3],
             .base = i % 6 < 4 ? 10000 : 1e-7,
-            .adjacent = i % 2 == 1};
+            .adjacent = i % 2 == 1,
+            .turns = i < 18 ? NULL : &turns};
 
         b.trial.ctx.threads = 1 + i / 2 % 3;
         COMPARE(&b, rotate, a, out);

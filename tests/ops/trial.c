@@ -18,6 +18,9 @@
 /* Shapes: nothing, one, odd, past a vector, past a block. */
 const size_t trial_sizes[TRIAL_SIZES] = {0, 1, 3, 7, 65, 130};
 
+static const double speeds[] = {1, 0.3, 0.021, 0.9, 1e-4};
+const struct txd_turns trial_turns = {speeds, 1.2345678};
+
 bool trial_begin(struct trial *trial, size_t backend)
 {
     const txd_backend *b = txd_backend_at(backend);

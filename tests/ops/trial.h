@@ -40,6 +40,8 @@ struct trial {
 
 /* Shapes: nothing, one, odd, past a vector, past a block. */
 extern const size_t trial_sizes[TRIAL_SIZES];
+/* Of up to five pairs, with a factor. */
+extern const struct txd_turns trial_turns;
 
 /* A trial of the i-th backend, with one thread; false past the last. */
 bool trial_begin(struct trial *trial, size_t backend);

@@ -197,7 +197,7 @@ void trial_rotate_back(struct trial *t)
 {
     size_t length = trial_sizes[t->size], count = 2 * 3 * length * 10;
 
-    for (int adjacent = 0; adjacent < 2; adjacent++) {
+    for (int kind = 0; kind < 4; kind++) {
         double *d_out = trial_doubles(t, "d_out", count);
         struct txd_rotate_args a = {.x = d_out,
                                     .positions = trial_integers(t, 2 * length, 100000),
@@ -207,7 +207,8 @@ void trial_rotate_back(struct trial *t)
                                     .width = 10,
                                     .rope_width = 6,
                                     .base = 10000,
-                                    .adjacent = adjacent == 1};
+                                    .adjacent = kind % 2 == 1,
+                                    .turns = kind < 2 ? NULL : &trial_turns};
         struct trial_result r = {.name = "d_x", .slot = &a.out, .count = count};
 
         trial_results_begin(t, &r, 1);

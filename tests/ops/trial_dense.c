@@ -182,7 +182,7 @@ void trial_rotate(struct trial *t)
 {
     size_t length = trial_sizes[t->size], count = 2 * 3 * length * 10;
 
-    for (int adjacent = 0; adjacent < 2; adjacent++) {
+    for (int kind = 0; kind < 4; kind++) {
         double *x = trial_doubles(t, "x", count),
                *exact = trial_keep(t, count * sizeof *exact);
         double *allowed = trial_keep(t, count * sizeof *allowed);
@@ -195,7 +195,8 @@ void trial_rotate(struct trial *t)
                                     .width = 10,
                                     .rope_width = 6,
                                     .base = 10000,
-                                    .adjacent = adjacent == 1};
+                                    .adjacent = kind % 2 == 1,
+                                    .turns = kind < 2 ? NULL : &trial_turns};
 
         (void)txd_ref64_rotate(&t->ctx, &a);
         txd_bound_rotate(allowed, &a, txd_roundoff_of(t->backend));
