@@ -167,8 +167,8 @@ static void plain_stats(double out[TXD_STAT_COUNT_OF], const session *s,
     size_t dims[TXD_MAX_RANK], all = 0, width;
     char name[96];
     double *values, sum = 0, square = 0, count = 0, low = INFINITY, high = -INFINITY;
-    int rank =
-        txd_point_dims(dims, &s->fake.config, point, &(txd_extent){BATCH, LENGTH, 0, 0});
+    int rank = txd_point_dims(dims, &s->fake.config, point,
+                              &(txd_extent){BATCH, LENGTH, 0, 0});
     bool is_tile = txd_point_get(point)->place == TXD_PLACE_TILE;
 
     txd_point_name(name, sizeof name, point, layer);
