@@ -21,6 +21,7 @@
 #include "faults/faults.h"
 #include "formats/cfg.h"
 #include "formats/file.h"
+#include "formats/gguf.h"
 #include "formats/huggingface.h"
 #include "formats/input_source.h"
 #include "formats/json_read.h"

@@ -190,6 +190,15 @@ const void *txd_trace_view(const txd_trace *trace, size_t i)
     return trace->methods->view(trace->self, i);
 }
 
+void txd_trace_release(const txd_trace *trace, size_t i, size_t first, size_t count)
+{
+    txd_trace_info info;
+
+    if (trace->methods->release && txd_trace_get(trace, &info, i) == TXD_OK &&
+        info.rank > 0 && first <= info.dims[0] && count <= info.dims[0] - first)
+        trace->methods->release(trace->self, i, first, count);
+}
+
 const char *txd_trace_meta(const txd_trace *trace, const char *key)
 {
     return trace->methods->meta ? trace->methods->meta(trace->self, key) : NULL;

@@ -24,6 +24,8 @@ typedef struct txd_trace_info {
     txd_dtype dtype;
     int rank;
     size_t dims[TXD_MAX_RANK];
+    const char *stored; /* NULL; or what becomes `dtype` when it is read ("Q4_K") */
+    size_t bytes;       /* in the file, where `stored` or `foreign` is given */
 } txd_trace_info;
 
 typedef struct txd_trace txd_trace;
@@ -40,6 +42,8 @@ typedef struct txd_trace_methods {
                        const size_t *count, txd_dtype dtype);
     /* The mapped dense data of entry i, or NULL; may itself be NULL. */
     const void *(*view)(void *self, size_t i);
+    /* Rows [first, first + count) of entry i are not needed soon. May be NULL. */
+    void (*release)(void *self, size_t i, size_t first, size_t count);
     /* A metadata string by key, or NULL; lives as long as the trace. */
     const char *(*meta)(void *self, const char *key);
     /* The strings of a list by name, owned by the trace; NULL = it has none. */
@@ -62,6 +66,10 @@ txd_status txd_trace_read(const txd_trace *trace, void *out, size_t i,
 txd_status txd_trace_read_all(const txd_trace *trace, void *out, size_t capacity,
                               size_t i, txd_dtype dtype);
 const void *txd_trace_view(const txd_trace *trace, size_t i);
+/* Lets go of memory behind rows [first, first + count) of entry i, by its first axis:
+ * mapped pages, while others may read; and, if it is all rows, what was unpacked, while
+ * nobody may. All of it can still be read again. */
+void txd_trace_release(const txd_trace *trace, size_t i, size_t first, size_t count);
 const char *txd_trace_meta(const txd_trace *trace, const char *key);
 /* A list of strings beside the entries ("series/stats_sites"): *count of them, owned by
  * the trace. ERR_MISSING when there is none. */

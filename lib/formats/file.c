@@ -173,6 +173,16 @@ void txd_file_unmap(txd_mapped *mapped)
     *mapped = (txd_mapped){.bytes = NULL};
 }
 
+void txd_file_release(const txd_mapped *mapped, size_t begin, size_t count)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), end = begin + count;
+
+    begin += (page - begin % page) % page;
+    end -= end % page;
+    if (mapped->bytes && begin < end && end <= mapped->count)
+        madvise((void *)(uintptr_t)(mapped->bytes + begin), end - begin, MADV_DONTNEED);
+}
+
 txd_status txd_file_replace(const char *path, const void *bytes, size_t count)
 {
     size_t room = strlen(path) + 64;

@@ -22,6 +22,9 @@ typedef struct txd_mapped {
 /* Maps a regular file read-only; a folder, a FIFO or a device is ERR_IO by name. */
 txd_status txd_file_map(txd_mapped *out, const char *path);
 void txd_file_unmap(txd_mapped *mapped);
+/* Lets go of the pages that lie wholly within [begin, begin + count): they are read
+ * from the file again when they are needed again. */
+void txd_file_release(const txd_mapped *mapped, size_t begin, size_t count);
 
 /* Writes all bytes to a new file beside `path`, fsyncs, renames it over `path`, fsyncs
  * the folder. On failure (disk full, unwritable) `path` is untouched and the new file

@@ -6,6 +6,7 @@
  */
 #include "formats/npz.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ typedef struct archive {
     zip_t *zip;
     size_t count;
     member *members;
+    pthread_mutex_t unpacking; /* rows may be read by several threads at once */
 } archive;
 
 static const char unreadable[] = "it cannot be unpacked; is the archive damaged?";
@@ -223,6 +225,7 @@ static void archive_destroy(void *self)
         zip_discard(a->zip);
     txd_file_unmap(&a->mapped);
     txd_arena_destroy(a->arena);
+    pthread_mutex_destroy(&a->unpacking);
     free(a);
 }
 
@@ -237,6 +240,25 @@ static txd_status archive_info(void *self, txd_trace_info *out, size_t i)
     return TXD_OK;
 }
 
+static txd_status unpack_member(archive *a, member *m)
+{
+    unsigned char *bytes;
+    txd_status status;
+
+    if (m->unpacked)
+        return TXD_OK;
+    bytes = malloc(m->bytes ? m->bytes : 1);
+    if (!bytes)
+        return txd_fail(TXD_ERR_MEMORY, "%s: no memory for %zu bytes", m->label,
+                        m->bytes);
+    status = unpack(a, m, bytes, m->bytes);
+    if (status == TXD_OK)
+        m->unpacked = bytes;
+    else
+        free(bytes);
+    return status;
+}
+
 static txd_status archive_read(void *self, void *out, size_t i, const size_t *start,
                                const size_t *count, txd_dtype dtype)
 {
@@ -247,23 +269,26 @@ static txd_status archive_read(void *self, void *out, size_t i, const size_t *st
 
     if (m->info.foreign)
         return txd_fail(TXD_ERR_UNSUPPORTED, "%s", m->info.foreign);
-    if (!m->unpacked) {
-        unsigned char *bytes = malloc(m->bytes ? m->bytes : 1);
-
-        if (!bytes)
-            return txd_fail(TXD_ERR_MEMORY, "%s: no memory for %zu bytes", m->label,
-                            m->bytes);
-        status = unpack(a, m, bytes, m->bytes);
-        if (status != TXD_OK) {
-            free(bytes);
-            return status;
-        }
-        m->unpacked = bytes;
-    }
+    pthread_mutex_lock(&a->unpacking);
+    status = unpack_member(a, m);
+    pthread_mutex_unlock(&a->unpacking);
+    if (status != TXD_OK)
+        return status;
     tensor = txd_tensor_make(m->info.dtype, m->unpacked + m->data, m->info.rank,
                              m->info.dims);
     txd_tensor_block(out, dtype, &tensor, start, count);
     return TXD_OK;
+}
+
+/* Not in parts: others may read the rest. */
+static void archive_release(void *self, size_t i, size_t first, size_t count)
+{
+    member *m = &((archive *)self)->members[i];
+
+    if (first > 0 || count < m->info.dims[0])
+        return;
+    free(m->unpacked);
+    m->unpacked = NULL;
 }
 
 static const txd_trace_methods methods = {
@@ -271,6 +296,7 @@ static const txd_trace_methods methods = {
     .count = archive_count,
     .info = archive_info,
     .read = archive_read,
+    .release = archive_release,
 };
 
 static txd_status fill(archive *a, const char *name, const void *bytes, size_t count)
@@ -292,6 +318,7 @@ static txd_status open_archive(txd_trace **out, const char *name, const void *by
 
     if (!a)
         return txd_fail(TXD_ERR_MEMORY, "%s: out of memory", name);
+    pthread_mutex_init(&a->unpacking, NULL);
     status = fill(a, name, bytes, count);
     if (status == TXD_OK)
         status = txd_trace_create(out, &methods, a);

@@ -75,6 +75,18 @@ static const void *archive_view(void *self, size_t i)
     return data;
 }
 
+static void archive_release(void *self, size_t i, size_t first, size_t count)
+{
+    archive *a = self;
+    const txd_safetensors_entry *e = &a->index.entries[i];
+    size_t row = e->info.dims[0] > 0 ? (e->end - e->begin) / e->info.dims[0] : 0;
+
+    if (a->mapped.bytes)
+        txd_file_release(&a->mapped,
+                         a->mapped.count - a->index.bytes + e->begin + first * row,
+                         count * row);
+}
+
 static const char *archive_meta(void *self, const char *key)
 {
     const archive *a = self;
@@ -92,6 +104,7 @@ static const txd_trace_methods methods = {
     .info = archive_info,
     .read = archive_read,
     .view = archive_view,
+    .release = archive_release,
     .meta = archive_meta,
 };
 
