@@ -22,7 +22,8 @@ CHECKS = {
 
 def external_flags():
     flags = []
-    for package in ("hdf5-serial", "libconfig", "jansson", "libzip", "check"):
+    for package in ("hdf5-serial", "libconfig", "jansson", "libzip", "libpcre2-8",
+                    "check"):
         done = subprocess.run(["pkg-config", "--cflags", package],
                               capture_output=True, text=True, check=False)
         flags += [flag.replace("-I", "-isystem", 1) if flag.startswith("-I") else flag

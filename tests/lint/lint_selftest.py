@@ -87,6 +87,7 @@ PLANTED = {
         ("libconfig elsewhere", "cli/a.c", include("<libconfig.h>"), True),
         ("jansson elsewhere", "lib/formats/a.c", include("<jansson.h>"), True),
         ("libzip elsewhere", "lib/formats/npy.c", include("<zip.h>"), True),
+        ("PCRE2 elsewhere", "lib/formats/cfg.c", include("<pcre2.h>"), True),
         ("libdeflate elsewhere", "lib/formats/h5_tile.c", include("<libdeflate.h>"),
          True),
         ("zlib elsewhere", "viz/a.c", include("<zlib.h>"), True),

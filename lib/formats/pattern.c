@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * PCRE2, the only file that knows it. The patterns of tokenizers were written for other
+ * libraries; what those read differently is rewritten before. The text is checked once,
+ * not by every match, which would make a long text cost its square.
+ */
+#include "formats/pattern_internal.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "formats/utf8_internal.h"
+
+#define MATCH_STEPS 1000000
+#define HEAP_KIB 65536
+#define LONGEST_PATTERN 65536
+
+/* Inside of a set: White_Space, and what a word is made of. */
+#define SPACES                                                                         \
+    "\\x{9}-\\x{D}\\x{20}\\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}" \
+    "\\x{202F}\\x{205F}\\x{3000}"
+#define WORDS "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200C}\\x{200D}"
+
+struct txd_pattern {
+    pcre2_code *code;
+    pcre2_match_context *limits;
+};
+
+txd_status txd_spans_add(txd_spans *spans, size_t begin, size_t end)
+{
+    if (spans->count == spans->capacity) {
+        size_t capacity = spans->capacity ? 2 * spans->capacity : 64;
+        txd_span *grown = realloc(spans->at, capacity * sizeof *grown);
+
+        if (!grown)
+            return txd_fail(TXD_ERR_MEMORY, "no memory for the pieces of a text");
+        spans->at = grown;
+        spans->capacity = capacity;
+    }
+    spans->at[spans->count++] = (txd_span){begin, end};
+    return TXD_OK;
+}
+
+/* What an escape is written as instead; NULL if it stays. */
+static const char *escape_of(char letter, bool in_set)
+{
+    switch (letter) {
+    case 's':
+        return in_set ? SPACES : "[" SPACES "]";
+    case 'S':
+        return in_set ? NULL : "[^" SPACES "]";
+    case 'w':
+        return in_set ? WORDS : "[" WORDS "]";
+    case 'W':
+        return in_set ? NULL : "[^" WORDS "]";
+    case 'd':
+        return "\\p{Nd}";
+    case 'D':
+        return "\\P{Nd}";
+    default:
+        return NULL;
+    }
+}
+
+static txd_status refuse(size_t at, const char *what)
+{
+    return txd_fail(TXD_ERR_UNSUPPORTED, "character %zu of the pattern: %s", at, what);
+}
+
+/* Copies a bracket; a set within a set is the union, whose brackets are left out. */
+static txd_status put_bracket(txd_text *out, const char *regex, size_t length,
+                              size_t at, int *depth)
+{
+    char next = at + 1 < length ? regex[at + 1] : '\0';
+
+    if (regex[at] == ']') {
+        if (*depth > 0)
+            (*depth)--;
+        if (*depth == 0)
+            txd_text_add(out, "]");
+        return TXD_OK;
+    }
+    if (*depth > 0 && next == '^')
+        return refuse(at, "an excluding set within a set is not supported");
+    if (*depth > 0 && next == ':')
+        return refuse(at, "a set by name is not supported");
+    if ((*depth)++ == 0)
+        txd_text_add(out, "[");
+    return TXD_OK;
+}
+
+/* Writes one item of the pattern; returns in *used how many bytes it had. */
+static txd_status put_item(txd_text *out, const char *regex, size_t length, size_t at,
+                           int *depth, size_t *used)
+{
+    const char *instead;
+
+    *used = 1;
+    if (regex[at] == '\\' && at + 1 < length) {
+        *used = 2;
+        instead = escape_of(regex[at + 1], *depth > 0);
+        if (instead)
+            txd_text_add(out, instead);
+        else
+            txd_text_add_bytes(out, regex + at, 2);
+        return TXD_OK;
+    }
+    if (regex[at] == '[' || regex[at] == ']')
+        return put_bracket(out, regex, length, at, depth);
+    if (*depth > 0 && regex[at] == '&' && at + 1 < length && regex[at + 1] == '&')
+        return refuse(at, "an intersection of sets (&&) is not supported");
+    txd_text_add_bytes(out, regex + at, 1);
+    return TXD_OK;
+}
+
+static txd_status rewrite(txd_text *out, const char *regex, size_t length)
+{
+    size_t at = 0, used;
+    int depth = 0;
+
+    if (length > LONGEST_PATTERN)
+        return refuse(LONGEST_PATTERN, "the pattern is too long");
+    while (at < length) {
+        TXD_TRY(put_item(out, regex, length, at, &depth, &used));
+        at += used;
+    }
+    return txd_text_status(out);
+}
+
+static txd_status compile(txd_pattern *pattern, const txd_text *regex)
+{
+    const uint32_t flags =
+        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    PCRE2_SIZE place = 0;
+    PCRE2_UCHAR text[200] = "";
+    int error = 0;
+
+    pattern->code = pcre2_compile((PCRE2_SPTR)txd_text_get(regex), regex->length, flags,
+                                  &error, &place, NULL);
+    if (!pattern->code) {
+        pcre2_get_error_message(error, text, sizeof text);
+        return txd_fail(TXD_ERR_UNSUPPORTED, "character %zu of the pattern %s: %s",
+                        (size_t)place, txd_text_get(regex), (const char *)text);
+    }
+    pattern->limits = pcre2_match_context_create(NULL);
+    if (!pattern->limits)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for a pattern");
+    pcre2_set_match_limit(pattern->limits, MATCH_STEPS);
+    pcre2_set_heap_limit(pattern->limits, HEAP_KIB);
+    pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* else it is interpreted */
+    return TXD_OK;
+}
+
+txd_status txd_pattern_create(txd_pattern **out, const char *regex, size_t length)
+{
+    txd_pattern *pattern = calloc(1, sizeof *pattern);
+    txd_text rewritten;
+    txd_status status;
+
+    if (!pattern)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for a pattern");
+    txd_text_init(&rewritten);
+    status = rewrite(&rewritten, regex, length);
+    if (status == TXD_OK)
+        status = compile(pattern, &rewritten);
+    txd_text_finish(&rewritten);
+    if (status != TXD_OK) {
+        txd_pattern_destroy(pattern);
+        return status;
+    }
+    *out = pattern;
+    return TXD_OK;
+}
+
+void txd_pattern_destroy(txd_pattern *pattern)
+{
+    if (!pattern)
+        return;
+    pcre2_code_free(pattern->code);
+    pcre2_match_context_free(pattern->limits);
+    free(pattern);
+}
+
+/* A match at or after `from`; what needs more stack than the compiled code has is
+ * interpreted. */
+static int match(const txd_pattern *pattern, pcre2_match_data *data, const char *text,
+                 size_t count, size_t from)
+{
+    int found = pcre2_match(pattern->code, (PCRE2_SPTR)text, count, from,
+                            PCRE2_NO_UTF_CHECK, data, pattern->limits);
+
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+        found = pcre2_match(pattern->code, (PCRE2_SPTR)text, count, from,
+                            PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, pattern->limits);
+    return found;
+}
+
+/* All matches in valid text, which begins at `base` of the whole. */
+static txd_status find_valid(txd_spans *out, const txd_pattern *pattern,
+                             pcre2_match_data *data, const char *text, size_t count,
+                             size_t base)
+{
+    size_t from = 0;
+    uint32_t code;
+
+    while (from <= count) {
+        int found = match(pattern, data, text, count, from);
+        const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);
+
+        if (found == PCRE2_ERROR_NOMATCH)
+            return TXD_OK;
+        if (found < 0)
+            return txd_fail(TXD_ERR_LIMIT,
+                            "byte %zu of the text: the tokenizer's pattern takes too "
+                            "many steps here",
+                            base + from);
+        if (ends[1] < ends[0]) /* \K in a look-ahead */
+            return TXD_OK;
+        TXD_TRY(txd_spans_add(out, base + ends[0], base + ends[1]));
+        from = ends[1];
+        if (ends[1] == ends[0])
+            from += from < count ? txd_utf8_decode(&code, text + from, count - from)
+                                 : (size_t)1;
+    }
+    return TXD_OK;
+}
+
+txd_status txd_pattern_find(txd_spans *out, const txd_pattern *pattern,
+                            const char *text, size_t count)
+{
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    txd_status status = TXD_OK;
+    size_t at = 0;
+
+    if (!data)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for a match");
+    while (at < count && status == TXD_OK) {
+        size_t valid = txd_utf8_valid(text + at, count - at);
+
+        if (valid > 0)
+            status = find_valid(out, pattern, data, text + at, valid, at);
+        at += valid ? valid : 1;
+    }
+    pcre2_match_data_free(data);
+    return status;
+}
+
+static txd_status lower_valid(txd_text *out, pcre2_code *code, const char *text,
+                              size_t count)
+{
+    PCRE2_SIZE length = 3 * count + 16; /* a letter in lower case has no more bytes */
+    PCRE2_UCHAR *buffer = malloc(length);
+    int done;
+
+    if (!buffer)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for a text in lower case");
+    done = pcre2_substitute(code, (PCRE2_SPTR)text, count, 0,
+                            PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_EXTENDED |
+                                PCRE2_NO_UTF_CHECK,
+                            NULL, NULL, (PCRE2_SPTR) "\\L$0", 4, buffer, &length);
+    if (done >= 0)
+        txd_text_add_bytes(out, buffer, length);
+    free(buffer);
+    return done >= 0 ? txd_text_status(out)
+                     : txd_fail(TXD_ERR_LIMIT, "a text has no lower case");
+}
+
+/* The dotted capital I is the one letter that becomes two. */
+static txd_status lower_but_dotted(txd_text *out, pcre2_code *code, const char *text,
+                                   size_t count)
+{
+    static const char dotted[] = "\xC4\xB0";
+    size_t from = 0, at = 0;
+
+    while (at + 1 < count) {
+        if (memcmp(text + at, dotted, 2) != 0) {
+            at++;
+            continue;
+        }
+        TXD_TRY(lower_valid(out, code, text + from, at - from));
+        txd_text_add(out, "i\xCC\x87");
+        from = at += 2;
+    }
+    return lower_valid(out, code, text + from, count - from);
+}
+
+txd_status txd_pattern_lower(txd_text *out, const char *text, size_t count)
+{
+    txd_pattern *letters = NULL;
+    txd_status status = txd_pattern_create(&letters, "\\p{L}+", 6);
+    size_t at = 0;
+
+    while (at < count && status == TXD_OK) {
+        size_t valid = txd_utf8_valid(text + at, count - at);
+
+        if (valid > 0)
+            status = lower_but_dotted(out, letters->code, text + at, valid);
+        else
+            txd_text_add_bytes(out, text + at, 1);
+        at += valid ? valid : 1;
+    }
+    txd_pattern_destroy(letters);
+    return status;
+}
