@@ -109,8 +109,9 @@ static txd_setting *child_of(txd_setting *group, const char *name, size_t length
     return NULL;
 }
 
-/* Makes the groups on the way to a key. */
-static txd_status put_at(txd_setting *group, txd_arena *arena, const txd_gguf *gguf,
+/* Makes the groups on the way to a key. Files do have values above and below one key
+ * ("tokenizer.chat_template", "tokenizer.chat_template.rag"): the first stays. */
+static txd_status put_at(txd_setting *group, txd_arena *arena,
                          const txd_gguf_value *value)
 {
     const char *name = value->key, *dot;
@@ -130,16 +131,11 @@ static txd_status put_at(txd_setting *group, txd_arena *arena, const txd_gguf *g
                 return TXD_ERR_MEMORY;
         }
         if (child->kind != TXD_SETTING_GROUP)
-            return txd_fail(TXD_ERR_FORMAT,
-                            "%s: byte offset %zu: \"%.200s\" stands below a key that "
-                            "has a value",
-                            gguf->name, value->offset, value->key);
+            return TXD_OK;
         group = child;
     }
     if (child_of(group, name, strlen(name)))
-        return txd_fail(TXD_ERR_FORMAT,
-                        "%s: byte offset %zu: \"%.200s\" has a value and keys below it",
-                        gguf->name, value->offset, value->key);
+        return TXD_OK;
     return put_value(group, arena, value, name);
 }
 
@@ -155,7 +151,7 @@ txd_status txd_gguf_settings(txd_setting **out, txd_arena *arena, const txd_gguf
         if (value->is_array &&
             (value->type == TXD_GGUF_STRING || value->count > LIST_LIMIT))
             continue;
-        TXD_TRY(put_at(root, arena, gguf, value));
+        TXD_TRY(put_at(root, arena, value));
     }
     *out = root;
     return TXD_OK;
