@@ -34,6 +34,7 @@
 #include "model/cache.h"
 #include "model/config.h"
 #include "model/encoder.h"
+#include "model/generate.h"
 #include "model/inputs.h"
 #include "model/operands.h"
 #include "model/params.h"
