@@ -220,6 +220,26 @@ struct txd_scores_back_args {
     bool add; /* to d_q */
 };
 
+/* out (rows, width), row stride `stride`, = cap tanh(x / cap); out may be x. |error| <=
+ * 10 u_acc |out|, then one rounding to store. */
+struct txd_softcap_args {
+    txd_op_site at;
+    void *out;
+    const void *x;
+    double cap;
+    size_t rows, width, stride;
+};
+
+/* d_x = d_out / cosh(x / cap)^2; d_x may be d_out or x. |error| <= 16 u_acc |d_out|,
+ * then one rounding to store. */
+struct txd_softcap_back_args {
+    txd_op_site at;
+    void *d_x;
+    const void *d_out, *x;
+    double cap;
+    size_t rows, width, stride;
+};
+
 /* out = visible ? scores : fill; out may be scores. Exact. */
 struct txd_mask_args {
     txd_op_site at;

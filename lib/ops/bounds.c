@@ -183,6 +183,21 @@ void txd_bound_sinusoid(double *allowed, const struct txd_sinusoid_args *a,
         allowed[i] = txd_stored_bound(first * fabs(out[i]), out[i], u);
 }
 
+/* tanh turns a relative error of its argument into one that is no larger: two of the
+ * quotient and the cap, those of tanh, and two more of the product. */
+void txd_bound_softcap(double *allowed, const struct txd_softcap_args *a,
+                       txd_roundoff u)
+{
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t j = 0; j < a->width; j++) {
+            size_t i = r * a->stride + j;
+            double out = ((const double *)a->out)[i];
+
+            allowed[i] = txd_stored_bound(
+                (TXD_LIBM + 6) * u.accumulate * fabs(out) + 4 * u.lost, out, u);
+        }
+}
+
 /* s - max is off by one roundoff of its size, which exp turns into a relative error of
  * that amount; the sum of n such terms, itself off by gamma_n, divides. Where every
  * step is stored the roundoffs are those of storage, one more for the difference, exp

@@ -30,6 +30,8 @@ void txd_bound_rotate(double *allowed, const struct txd_rotate_args *a, txd_roun
 void txd_bound_sinusoid(double *allowed, const struct txd_sinusoid_args *a,
                         txd_roundoff u);
 void txd_bound_scores(double *allowed, const struct txd_scores_args *a, txd_roundoff u);
+void txd_bound_softcap(double *allowed, const struct txd_softcap_args *a,
+                       txd_roundoff u);
 void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
                        txd_roundoff u);
 void txd_bound_entropy(double *allowed, const struct txd_softmax_args *a,
@@ -53,6 +55,8 @@ void txd_bound_multiply_back(double *d_a, double *d_b,
                              const struct txd_pair_back_args *a, txd_roundoff u);
 void txd_bound_scores_back(double *d_q, double *d_k,
                            const struct txd_scores_back_args *a, txd_roundoff u);
+void txd_bound_softcap_back(double *d_x, const struct txd_softcap_back_args *a,
+                            txd_roundoff u);
 void txd_bound_softmax_back(double *d_masked, const struct txd_softmax_back_args *a,
                             txd_roundoff u);
 void txd_bound_mix_back(double *d_weights, double *d_v,

@@ -204,6 +204,22 @@ void txd_bound_activate_back(double *d_x, const struct txd_activate_back_args *a
             ((TXD_LIBM + 10) * u.accumulate + 16 * u.lost) * fabs(d_out[i]), out[i], u);
 }
 
+/* Errors of z = x / cap are multiplied by z times the slope of 1 / cosh(z)^2, at most
+ * 0.9; exp and five more roundings of a number up to 1. */
+void txd_bound_softcap_back(double *d_x, const struct txd_softcap_back_args *a,
+                            txd_roundoff u)
+{
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t j = 0; j < a->width; j++) {
+            size_t i = r * a->stride + j;
+            double d = fabs(((const double *)a->d_out)[i]);
+
+            d_x[i] =
+                txd_stored_bound(((TXD_LIBM + 12) * u.accumulate + 16 * u.lost) * d,
+                                 ((const double *)a->d_x)[i], u);
+        }
+}
+
 void txd_bound_multiply_back(double *d_a, double *d_b,
                              const struct txd_pair_back_args *a, txd_roundoff u)
 {

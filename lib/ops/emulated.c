@@ -153,6 +153,7 @@ ROUNDED(visible, visible, NOTHING)
 ROUNDED(scores, scores, STRIDED(a->out))
 ROUNDED(mask, mask, STRIDED(a->out)) /* the fill may be no value of the format */
 ROUNDED(rows, rows, NOTHING)
+ROUNDED(softcap, softcap, round_rows(round, a->out, a->rows, a->width, a->stride))
 ROUNDED(mix, mix, DENSE(a->out, (a->rows * a->width)))
 ROUNDED(loss, loss, DENSE(a->out, a->rows))
 ROUNDED(stats, stats, NOTHING)
@@ -208,6 +209,8 @@ ROUNDED(rotate_back, rotate,
         DENSE(a->out, (a->batch * a->heads * a->length * a->width)))
 ROUNDED(scores_back, scores_back, DENSE(a->d_q, (a->rows * a->width));
         DENSE(a->d_k, (a->keys * a->width)))
+ROUNDED(softcap_back, softcap_back,
+        round_rows(round, a->d_x, a->rows, a->width, a->stride))
 ROUNDED(mask_back, mask_back, NOTHING)
 ROUNDED(softmax_back, softmax_back, STRIDED(a->d_masked))
 ROUNDED(mix_back, mix_back, STRIDED(a->d_weights); DENSE(a->d_v, (a->keys * a->width)))

@@ -121,6 +121,10 @@ typedef struct txd_kernels {
     void (*activate)(float *out, const float *x, size_t count, int kind);
     void (*activate_back)(float *d_x, const float *d_out, const float *x, size_t count,
                           int kind);
+    /* cap tanh(x / cap), and d_out / cosh(x / cap)^2. */
+    void (*softcap)(float *out, const float *x, size_t count, float cap);
+    void (*softcap_back)(float *d_x, const float *d_out, const float *x, size_t count,
+                         float cap);
     /* out = gain (x - mean) factor + bias; bias may be NULL. */
     txd_norm_scale (*norm_scale)(const float *x, size_t width, float eps,
                                  bool root_mean_square);

@@ -19,6 +19,7 @@
 #include "ops/kernels_round_internal.h"
 #include "ops/kernels_scan_internal.h"
 #include "ops/kernels_sizes_internal.h"
+#include "ops/kernels_softcap_internal.h"
 #include "ops/kernels_softmax_internal.h"
 #include "ops/kernels_squares_internal.h"
 #include "ops/kernels_totals_internal.h"
@@ -32,6 +33,7 @@
         .squares = squares_row, .sizes = sizes_row, .products = products_row,          \
         .add = add_row, .multiply = multiply_row, .scale = scale_row,                  \
         .activate = activate_row, .activate_back = activate_back_row,                  \
+        .softcap = softcap_row, .softcap_back = softcap_back_row,                      \
         .norm_scale = norm_scale_row, .norm = norm_row, .norm_back = norm_back_row,    \
         .norm_params = norm_params_row, .rotate = rotate_row, .turn = turn_row,        \
         .largest = largest_row, .exp_sums = exp_sums_row,                              \
