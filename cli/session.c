@@ -201,7 +201,7 @@ txd_status txd_session_bind(txd_session *session)
                               "choose smaller sizes in model"));
     if (session->checkpoint) {
         TXD_TRY(txd_checkpoint_params(&session->params, session->checkpoint,
-                                      &session->claimed));
+                                      &session->claimed, session->options->threads));
     } else {
         TXD_TRY(txd_params_create(&session->params, &session->claimed, TXD_F32));
         TXD_TRY(txd_params_init(session->params, &session->claimed, session->root,

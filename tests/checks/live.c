@@ -53,7 +53,7 @@ static void bind(live *l, const txd_backend *backend)
     const txd_config *actual = l->plan ? txd_plan_config(l->plan) : &l->claimed;
 
     if (l->checkpoint) {
-        OK(txd_checkpoint_params(&l->params, l->checkpoint, &l->claimed));
+        OK(txd_checkpoint_params(&l->params, l->checkpoint, &l->claimed, 0));
     } else {
         OK(txd_params_create(&l->params, &l->claimed, TXD_F32));
         OK(txd_params_init(l->params, &l->claimed, l->root, 1, 1));

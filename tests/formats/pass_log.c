@@ -194,7 +194,7 @@ static void load(live *out, const recorded_pass *pass)
         OK(txd_checkpoint_open(&out->checkpoint, pass->folder));
         OK(txd_config_copy(&out->config, out->arena,
                            txd_checkpoint_config(out->checkpoint)));
-        OK(txd_checkpoint_params(&out->params, out->checkpoint, &out->config));
+        OK(txd_checkpoint_params(&out->params, out->checkpoint, &out->config, 0));
     } else {
         OK(txd_cfg_parse(&root, out->arena, "test.cfg", pass->cfg));
         OK(txd_config_read(&out->config, out->arena, root, NULL));

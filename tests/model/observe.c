@@ -105,7 +105,7 @@ txd_status observe_model(observed *o, const char *folder, const char *backend)
     TXD_TRY(txd_checkpoint_open(&o->checkpoint, folder));
     TXD_TRY(
         txd_config_copy(&o->config, o->arena, txd_checkpoint_config(o->checkpoint)));
-    TXD_TRY(txd_checkpoint_params(&o->params, o->checkpoint, &o->config));
+    TXD_TRY(txd_checkpoint_params(&o->params, o->checkpoint, &o->config, 0));
     return bind(o, backend);
 }
 

@@ -60,9 +60,9 @@ static void record(session *s, const char *folder, const char *backend_name)
     ck_assert_int_eq(txd_config_copy(&fake->config, fake->arena,
                                      txd_checkpoint_config(s->checkpoint)),
                      TXD_OK);
-    ck_assert_msg(txd_checkpoint_params(&fake->params, s->checkpoint, &fake->config) ==
-                      TXD_OK,
-                  "%s", txd_message());
+    ck_assert_msg(
+        txd_checkpoint_params(&fake->params, s->checkpoint, &fake->config, 0) == TXD_OK,
+        "%s", txd_message());
     ck_assert_int_eq(
         txd_points_order(&fake->order, &fake->stops, fake->arena, &fake->config),
         TXD_OK);

@@ -3,7 +3,7 @@
  * Opening a checkpoint: config.json says what the model is, the tensors say which
  * biases it has, and then every tensor must be accounted for. Neither file is trusted.
  */
-#include "formats/huggingface.h"
+#include "formats/checkpoint.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/huggingface_internal.h"
+#include "formats/checkpoint_internal.h"
 #include "formats/json_read.h"
 #include "formats/safetensors.h"
 
@@ -92,87 +92,71 @@ static txd_status open_tensors(txd_checkpoint *checkpoint)
         index);
 }
 
-static txd_status make_layers(txd_checkpoint *checkpoint,
-                              const struct txd_hf_stated *stated)
+/* As many layers as there are tensors at most: that bounds the memory. */
+static txd_status make_layers(txd_checkpoint *checkpoint)
 {
+    const txd_reading *r = &checkpoint->reading;
     txd_config *c = &checkpoint->config;
 
-    if (c->n_layers > checkpoint->count)
+    if (c->n_layers > checkpoint->count || c->encoder_layers > checkpoint->count)
         return txd_fail(TXD_ERR_FORMAT,
-                        "%s: " CONFIG " states %zu layers, but there are only %zu "
-                        "tensors",
+                        "%s: the configuration states %zu layers, but there are only "
+                        "%zu tensors",
                         checkpoint->path, c->n_layers, checkpoint->count);
     c->layers = txd_arena_alloc(checkpoint->arena, c->n_layers, sizeof *c->layers);
     if (!c->layers)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < c->n_layers; i++) {
-        c->layers[i] = stated->layer;
-        if (stated->scale_by_layer)
-            c->layers[i].score_scale /= (double)(i + 1);
+        c->layers[i] = r->layer;
+        if (r->family->layer)
+            TXD_TRY(r->family->layer(r, &c->layers[i], i));
     }
     return TXD_OK;
 }
 
-static txd_status compare_row(const txd_checkpoint *checkpoint, size_t head,
-                              size_t embed, const size_t *start, const size_t *count,
-                              double *rows)
+/* GGUF files may leave it to the embedding to say how large the vocabulary is. */
+static txd_status count_vocab(txd_checkpoint *checkpoint)
 {
-    TXD_TRY(txd_trace_read(checkpoint->trace, rows, head, start, count, TXD_F64));
-    TXD_TRY(txd_trace_read(checkpoint->trace, rows + count[1], embed, start, count,
-                           TXD_F64));
-    if (memcmp(rows, rows + count[1], count[1] * sizeof *rows) == 0)
+    static const txd_wanted embedding = {.id = TXD_PARAM_EMBED_TOK, .layer = -1};
+    char name[TXD_NAME_BYTES];
+    txd_trace_info info;
+
+    if (!txd_source_exists(name, checkpoint, &embedding))
         return TXD_OK;
-    return txd_fail(TXD_ERR_FORMAT,
-                    "%s: " CONFIG " states tied embeddings, but row %zu of "
-                    "\"lm_head.weight\" is not that of the token embedding; set "
-                    "tie_word_embeddings to false if the head is its own",
-                    checkpoint->path, start[0]);
+    TXD_TRY(txd_trace_get(checkpoint->trace, &info,
+                          txd_stored_find(checkpoint, name)->index));
+    if (info.rank == 2)
+        checkpoint->reading.vocab_rows = info.dims[0];
+    return TXD_OK;
 }
 
-/* A tied head may be stored all the same, if it is the embedding. */
-static txd_status check_tied_head(txd_checkpoint *checkpoint)
+/* Whether the head is the embedding: as stated, or else as the tensors say. */
+static bool is_tied(const txd_checkpoint *checkpoint)
 {
-    const txd_config *c = &checkpoint->config;
-    txd_config untied = *c;
-    struct txd_hf_tensor *head = txd_hf_find(checkpoint, "lm_head.weight"), *embed;
-    size_t start[2] = {0, 0}, count[2] = {1, c->d_model};
-    txd_status status = TXD_OK;
-    char name[128];
-    double *rows;
+    static const txd_wanted head = {.id = TXD_PARAM_HEAD_WEIGHT, .layer = -1};
+    char name[TXD_NAME_BYTES];
 
-    if (!c->tie_embeddings || !head)
-        return TXD_OK;
-    untied.tie_embeddings = false;
-    TXD_TRY(txd_hf_check_params(checkpoint, &untied)); /* the head's shape and dtype */
-    txd_hf_name_of(name, sizeof name, checkpoint, TXD_PARAM_EMBED_TOK, -1);
-    embed = txd_hf_find(checkpoint, name);
-    rows = calloc(2 * c->d_model, sizeof *rows);
-    if (!rows)
-        return txd_fail(TXD_ERR_MEMORY, "no memory to compare the head");
-    for (; status == TXD_OK && start[0] < c->vocab; start[0]++)
-        status = compare_row(checkpoint, head->index, embed->index, start, count, rows);
-    free(rows);
-    return status;
+    if (checkpoint->reading.tied != TXD_UNSTATED)
+        return checkpoint->reading.tied == TXD_STATED_TRUE;
+    return !txd_source_exists(name, checkpoint, &head);
 }
 
-/* Everything after the two files are open. */
-static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root)
+/* Everything after the files are open. */
+static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
+                          bool is_gguf)
 {
-    struct txd_hf_stated stated;
-
-    TXD_TRY(txd_hf_read_config(&stated, root));
-    checkpoint->family = stated.family;
-    checkpoint->config = stated.config;
-    TXD_TRY(txd_hf_index(checkpoint));
-    TXD_TRY(make_layers(checkpoint, &stated));
-    checkpoint->config.tie_embeddings =
-        stated.tied == TXD_HF_TRUE ||
-        (stated.tied == TXD_HF_UNSTATED && !txd_hf_find(checkpoint, "lm_head.weight"));
-    TXD_TRY(txd_hf_find_biases(checkpoint, &stated));
+    TXD_TRY(txd_family_find(&checkpoint->reading, root, is_gguf));
+    TXD_TRY(txd_stored_index(checkpoint));
+    txd_stored_prefix(checkpoint);
+    TXD_TRY(count_vocab(checkpoint));
+    TXD_TRY(txd_family_read(&checkpoint->reading));
+    checkpoint->config = checkpoint->reading.config;
+    TXD_TRY(make_layers(checkpoint));
+    checkpoint->config.tie_embeddings = is_tied(checkpoint);
+    TXD_TRY(txd_checkpoint_find_biases(checkpoint));
     TXD_TRY(txd_config_check(&checkpoint->config));
-    TXD_TRY(txd_hf_check_params(checkpoint, &checkpoint->config));
-    TXD_TRY(check_tied_head(checkpoint));
-    return txd_hf_check_unused(checkpoint);
+    TXD_TRY(txd_checkpoint_check_params(checkpoint, &checkpoint->config));
+    return txd_stored_unused(checkpoint);
 }
 
 static txd_status open_files(txd_checkpoint *checkpoint, const char *path)
@@ -184,7 +168,7 @@ static txd_status open_files(txd_checkpoint *checkpoint, const char *path)
     TXD_TRY(find_files(&config, checkpoint, path));
     TXD_TRY(txd_json_load(&root, checkpoint->arena, config));
     TXD_TRY(open_tensors(checkpoint));
-    return resolve(checkpoint, root);
+    return resolve(checkpoint, root, false);
 }
 
 static txd_status open_bytes(txd_checkpoint *checkpoint, const char *config,
@@ -197,7 +181,7 @@ static txd_status open_bytes(txd_checkpoint *checkpoint, const char *config,
     checkpoint->path = TENSORS;
     TXD_TRY(txd_json_parse(&root, checkpoint->arena, CONFIG, config, config_count));
     TXD_TRY(txd_safetensors_parse(&checkpoint->trace, TENSORS, tensors, tensors_count));
-    return resolve(checkpoint, root);
+    return resolve(checkpoint, root, false);
 }
 
 static txd_status finish(txd_checkpoint **out, txd_checkpoint *checkpoint,
@@ -242,7 +226,7 @@ void txd_checkpoint_destroy(txd_checkpoint *checkpoint)
 
 const char *txd_checkpoint_family(const txd_checkpoint *checkpoint)
 {
-    return checkpoint->family->name;
+    return checkpoint->reading.family->name;
 }
 
 const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint)

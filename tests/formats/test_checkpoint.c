@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cfg_text.h"
-#include "formats/huggingface.h"
+#include "formats/checkpoint.h"
 #include "formats/safetensors.h"
 #include "made_checkpoint.h"
 #include "suite.h"
@@ -31,7 +31,7 @@ static txd_params *params_of(const txd_checkpoint *checkpoint)
     txd_params *params = NULL;
 
     ck_assert_msg(txd_checkpoint_params(&params, checkpoint,
-                                        txd_checkpoint_config(checkpoint)) == TXD_OK,
+                                        txd_checkpoint_config(checkpoint), 0) == TXD_OK,
                   "%s", txd_message());
     return params;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models as Hugging Face writes them: a folder with config.json and safetensors, in
- * Llama (also Mistral's) or GPT-2 naming, with or without the prefix of the inner
- * model. Every tensor of the file must have a place in the model, except buffers that
- * older exports hold (causal masks, rotary frequencies).
+ * Models as files hold them: what the files state becomes a configuration, and every
+ * tensor of the file must have a place in the model, except buffers that exports also
+ * hold (causal masks, rotary frequencies). Families: formats/families/registry.def.
  */
-#ifndef TXD_FORMATS_HUGGINGFACE_H
-#define TXD_FORMATS_HUGGINGFACE_H
+#ifndef TXD_FORMATS_CHECKPOINT_H
+#define TXD_FORMATS_CHECKPOINT_H
 
 #include "base/trace.h"
 #include "model/params.h"
@@ -28,23 +27,24 @@ txd_status txd_checkpoint_parse(txd_checkpoint **out, const char *config,
                                 size_t tensors_count);
 void txd_checkpoint_destroy(txd_checkpoint *checkpoint); /* NULL is allowed */
 
-/* "llama" or "gpt2". */
+/* "llama", "gpt2", ... */
 const char *txd_checkpoint_family(const txd_checkpoint *checkpoint);
 
 /* The configuration that the files state (a bias absent from every layer = no bias;
- * absent from some = error when opened; tie_word_embeddings decides about the head: if
- * true, a stored lm_head.weight must equal the embedding). Owned by the checkpoint. */
+ * absent from some = error when opened). Owned by the checkpoint. */
 const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint);
 
 /* The stored tensors. Owned by the checkpoint. */
 const txd_trace *txd_checkpoint_tensors(const txd_checkpoint *checkpoint);
 
 /* Reads every parameter of `config` (which may differ from the stated one in what does
- * not change shapes) into *out, as TXD_F64 if any stored tensor is, else TXD_F32. A
+ * not change shapes) into *out, as TXD_F64 if any stored tensor is, else TXD_F32, on
+ * `threads` threads (0 = all), each piece of the file once and into its final place. A
  * missing, wrongly shaped or wrongly typed tensor is ERR_FORMAT naming the tensor, both
- * shapes and the place. The caller owns *out. */
+ * shapes and the place; so is a parameter that is stored twice with different values
+ * (a tied head that is not the embedding). The caller owns *out. */
 txd_status txd_checkpoint_params(txd_params **out, const txd_checkpoint *checkpoint,
-                                 const txd_config *config);
+                                 const txd_config *config, int threads);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tensors of a checkpoint by name, and the names that a family gives a parameter.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/checkpoint_internal.h"
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const txd_stored *first = a, *second = b;
+
+    return strcmp(first->name, second->name);
+}
+
+txd_status txd_stored_index(txd_checkpoint *checkpoint)
+{
+    size_t count = txd_trace_count(checkpoint->trace);
+    txd_stored *tensors = txd_arena_alloc(checkpoint->arena, count, sizeof *tensors);
+    txd_trace_info info;
+
+    if (!tensors)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        TXD_TRY(txd_trace_get(checkpoint->trace, &info, i));
+        tensors[i] = (txd_stored){.name = info.name, .index = i};
+    }
+    if (count > 1)
+        qsort(tensors, count, sizeof *tensors, compare_tensors);
+    checkpoint->tensors = tensors;
+    checkpoint->count = count;
+    return TXD_OK;
+}
+
+txd_stored *txd_stored_find(const txd_checkpoint *checkpoint, const char *name)
+{
+    txd_stored wanted = {.name = name};
+
+    if (checkpoint->count == 0)
+        return NULL;
+    return bsearch(&wanted, checkpoint->tensors, checkpoint->count, sizeof wanted,
+                   compare_tensors);
+}
+
+/* NULL where the family has no such stack. */
+static const txd_naming *naming_of(const txd_checkpoint *checkpoint, bool of_encoder)
+{
+    const txd_family *family = checkpoint->reading.family;
+
+    if (checkpoint->reading.architecture)
+        return of_encoder            ? NULL
+               : family->gguf_naming ? family->gguf_naming
+                                     : &txd_gguf_naming;
+    if (!of_encoder)
+        return &family->naming;
+    return family->encoder_naming.names ? &family->encoder_naming : NULL;
+}
+
+/* A tied head may be stored all the same: as another name of the embedding. */
+static bool holds(const txd_tensor_name *name, const txd_checkpoint *checkpoint,
+                  const txd_wanted *wanted)
+{
+    return name->id == wanted->id ||
+           (name->id == TXD_PARAM_HEAD_WEIGHT && wanted->id == TXD_PARAM_EMBED_TOK &&
+            checkpoint->config.tie_embeddings);
+}
+
+const txd_tensor_name *txd_stored_name(char text[TXD_NAME_BYTES],
+                                       const txd_checkpoint *checkpoint,
+                                       const txd_wanted *wanted, size_t *at)
+{
+    const txd_naming *naming = naming_of(checkpoint, wanted->of_encoder);
+    const txd_tensor_name *name;
+
+    while (naming && *at < naming->name_count) {
+        name = &naming->names[(*at)++];
+        if (!holds(name, checkpoint, wanted))
+            continue;
+        if (name->name[0] == '/')
+            snprintf(text, TXD_NAME_BYTES, "%s", name->name + 1);
+        else if (wanted->layer >= 0)
+            snprintf(text, TXD_NAME_BYTES, "%s%s%d.%s", checkpoint->prefix,
+                     naming->layer, wanted->layer, name->name);
+        else
+            snprintf(text, TXD_NAME_BYTES, "%s%s", checkpoint->prefix, name->name);
+        return name;
+    }
+    return NULL;
+}
+
+/* The token embedding tells. */
+void txd_stored_prefix(txd_checkpoint *checkpoint)
+{
+    static const txd_wanted embedding = {.id = TXD_PARAM_EMBED_TOK, .layer = -1};
+    const txd_naming *naming = naming_of(checkpoint, false);
+    char name[TXD_NAME_BYTES];
+
+    for (size_t i = 0; naming->prefixes && naming->prefixes[i]; i++) {
+        checkpoint->prefix = naming->prefixes[i];
+        if (txd_source_exists(name, checkpoint, &embedding))
+            return;
+    }
+    checkpoint->prefix = naming->prefixes ? naming->prefixes[0] : "";
+}
+
+static bool is_listed(const char *const *list, const char *name)
+{
+    for (; list && *list; list++) {
+        size_t length = strlen(*list);
+
+        if (strcmp(*list, name) == 0 ||
+            ((*list)[length - 1] == '*' && strncmp(*list, name, length - 1) == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool is_buffer_of(const txd_naming *naming, const char *name)
+{
+    size_t layer = strlen(naming->layer), digits;
+
+    if (is_listed(naming->buffers, name))
+        return true;
+    if (strncmp(name, naming->layer, layer) != 0)
+        return false;
+    digits = strspn(name + layer, "0123456789");
+    if (digits == 0 || name[layer + digits] != '.')
+        return false;
+    return is_listed(naming->layer_buffers, name + layer + digits + 1);
+}
+
+static bool is_buffer(const txd_checkpoint *checkpoint, const char *name)
+{
+    size_t prefix = strlen(checkpoint->prefix);
+
+    if (strncmp(name, checkpoint->prefix, prefix) == 0)
+        name += prefix;
+    for (int i = 0; i < 2; i++) {
+        const txd_naming *naming = naming_of(checkpoint, i == 1);
+
+        if (naming && is_buffer_of(naming, name))
+            return true;
+    }
+    return false;
+}
+
+txd_status txd_stored_unused(const txd_checkpoint *checkpoint)
+{
+    const char *first = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const txd_stored *tensor = &checkpoint->tensors[i];
+
+        if (tensor->used || is_buffer(checkpoint, tensor->name))
+            continue;
+        first = first ? first : tensor->name;
+        count++;
+    }
+    if (count == 0)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_FORMAT,
+                    "%s: tensor \"%.200s\"%s no place in a %s model as the "
+                    "configuration describes it",
+                    checkpoint->path, first, count == 1 ? " has" : " (and others) have",
+                    checkpoint->reading.family->name);
+}
