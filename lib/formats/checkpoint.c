@@ -14,6 +14,7 @@
 #include "formats/checkpoint_internal.h"
 #include "formats/json_read.h"
 #include "formats/safetensors.h"
+#include "model/rope.h"
 
 #define CONFIG "config.json"
 #define TENSORS "model.safetensors"
@@ -110,6 +111,7 @@ static txd_status make_layers(txd_checkpoint *checkpoint)
         c->layers[i] = r->layer;
         if (r->family->layer)
             TXD_TRY(r->family->layer(r, &c->layers[i], i));
+        txd_rope_resolve(&c->layers[i]);
     }
     return TXD_OK;
 }
