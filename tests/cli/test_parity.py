@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The laws on every model of docs/parity.md: none is broken, live and from the recording
-of all values, with a backward half too. The models are drawn at random: what laws say
-of training is no failure."""
+"""The laws on every model of docs/parity.md: none is broken, live and from the
+recording of all values, with a backward half too. The models are drawn at random: what
+laws say of training is no failure."""
 import json
 import os
 import re

@@ -13,7 +13,8 @@
 #define DOCUMENT "docs/parity.md"
 
 static const parity_case cases[] = {
-    {"gpt2", NULL, NULL},
+    {"gpt2", NULL, NULL},    {"llama", NULL, NULL},   {"llama_biases", NULL, NULL},
+    {"mistral", NULL, NULL}, {"smollm2", NULL, NULL},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -135,5 +136,66 @@ START_TEST(docs_parity_md_is_the_table_of_it)
 }
 END_TEST
 
+static char *read_file(size_t *bytes, const char *folder, const char *name)
+{
+    char path[256];
+    FILE *file;
+    char *out;
+
+    snprintf(path, sizeof path, "tests/fixtures/parity/%s/%s", folder, name);
+    file = fopen(test_source(path), "rb");
+    if (file == NULL)
+        return NULL;
+    fseek(file, 0, SEEK_END);
+    *bytes = (size_t)ftell(file);
+    rewind(file);
+    out = malloc(*bytes);
+    ck_assert_uint_eq(fread(out, 1, *bytes, file), *bytes);
+    fclose(file);
+    return out;
+}
+
+/* The configuration that a file of that name states, as text. */
+static txd_text stated(const char *folder, const char *name)
+{
+    txd_checkpoint *checkpoint;
+    txd_text out;
+    size_t words, bytes;
+    char *config = read_file(&words, folder, name),
+         *tensors = read_file(&bytes, folder, "model.safetensors");
+
+    OK(txd_checkpoint_parse(&checkpoint, config, words, tensors, bytes));
+    txd_text_init(&out);
+    txd_config_print(&out, txd_checkpoint_config(checkpoint));
+    txd_checkpoint_destroy(checkpoint);
+    free(config);
+    free(tensors);
+    return out;
+}
+
+/* config.older.json: as transformers wrote it before version 5. */
+START_TEST(older_words_in_config_json_mean_the_same)
+{
+    size_t pairs = 0;
+
+    for (size_t i = 0; i < CASES; i++) {
+        size_t bytes;
+        char *older = read_file(&bytes, cases[i].folder, "config.older.json");
+        txd_text a, b;
+
+        free(older);
+        if (older == NULL || cases[i].file != NULL)
+            continue;
+        a = stated(cases[i].folder, "config.json");
+        b = stated(cases[i].folder, "config.older.json");
+        ck_assert_str_eq(a.data, b.data);
+        txd_text_finish(&a);
+        txd_text_finish(&b);
+        pairs++;
+    }
+    ck_assert_uint_gt(pairs, 0);
+}
+END_TEST
+
 TEST_MAIN(every_family_is_that_of_transformers_at_every_layer,
-          docs_parity_md_is_the_table_of_it)
+          docs_parity_md_is_the_table_of_it, older_words_in_config_json_mean_the_same)
