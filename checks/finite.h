@@ -61,8 +61,6 @@ typedef struct txd_meeting {
 
 /* Nothing is at hand: as parameters have it, and their gradients. */
 void txd_meeting_clear(txd_meeting *out);
-/* True for what a norm puts out. */
-bool txd_meeting_is_norm(txd_point point);
 /* Of the element `at` of the block's whole value. */
 void txd_meeting_read(txd_meeting *out, const txd_block *block, const size_t *at);
 

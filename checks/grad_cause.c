@@ -30,7 +30,7 @@ static bool is_norm_between(const txd_grad_sums *sums)
 void txd_grad_say_causes(txd_finding *finding, const txd_grad_sums *sums, size_t layer)
 {
     const txd_config *c = sums->claimed;
-    bool is_pre = c->norm_placement == TXD_PLACEMENT_PRE;
+    bool is_post = c->norm_placement == TXD_PLACEMENT_POST;
     double kept = sums->layers[layer].kept;
     char text[32];
 
@@ -39,11 +39,12 @@ void txd_grad_say_causes(txd_finding *finding, const txd_grad_sums *sums, size_t
                     "; of the stream's gradient only %s passes a residual sum of this "
                     "layer: the stream is not added",
                     txd_law_number(text, kept));
-    else if (is_pre && is_norm_between(sums))
+    else if (!is_post && is_norm_between(sums))
         txd_law_say(finding,
                     "; the stream's gradient changes between layers, so norms "
-                    "stand after the sums, not before the branches as claimed");
-    else if (!is_pre && c->n_layers >= DEEP)
+                    "stand after the sums, not %s the branches as claimed",
+                    c->norm_placement == TXD_PLACEMENT_BRANCH ? "over" : "before");
+    else if (is_post && c->n_layers >= DEEP)
         txd_law_say(finding,
                     "; norms stand after the sums (norm_placement = \"post\") in %zu "
                     "layers: deep stacks train with norms before the branches",

@@ -149,17 +149,19 @@ void txd_grad_sums_take(txd_grad_sums *sums, const txd_block *block)
 const txd_point *txd_grad_needs(const txd_config *claimed, txd_point point)
 {
     static const txd_point none[] = {TXD_POINT_COUNT};
-    static const txd_point mid[] = {TXD_POINT_RESID_MID, TXD_POINT_COUNT};
-    static const txd_point cross[] = {TXD_POINT_RESID_CROSS, TXD_POINT_COUNT};
-    static const txd_point post[] = {TXD_POINT_RESID_POST, TXD_POINT_COUNT};
+    static const txd_point behind[][2] = {{TXD_POINT_RESID_MID, TXD_POINT_COUNT},
+                                          {TXD_POINT_RESID_CROSS, TXD_POINT_COUNT},
+                                          {TXD_POINT_RESID_POST, TXD_POINT_COUNT}};
 
-    if (claimed->norm_placement != TXD_PLACEMENT_PRE)
-        return none;
-    if (point == TXD_POINT_RESID_PRE)
-        return mid;
-    if (point == TXD_POINT_RESID_MID)
-        return claimed->cross ? cross : post;
-    return point == TXD_POINT_RESID_CROSS ? post : none;
+    for (int kind = 0; kind < TXD_SUBLAYER_COUNT; kind++) {
+        txd_sublayer part = txd_sublayer_of(claimed, (txd_sublayer_kind)kind);
+
+        if (!txd_sublayer_exists(claimed, part.kind) || part.sum == TXD_POINT_COUNT ||
+            part.after != TXD_POINT_COUNT || part.stream != point)
+            continue;
+        return behind[kind];
+    }
+    return none;
 }
 
 static void add_share(txd_grad_share *out, const txd_tensor *value,

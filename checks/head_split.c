@@ -60,9 +60,9 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     txd_projections maps = {
         .law = "head_split", .claimed = claimed, .columns = claimed->d_model};
 
-    add_self(&maps, txd_input_of_attention(claimed, TXD_ATTENTION_SELF));
+    add_self(&maps, txd_sublayer_of(claimed, TXD_SUBLAYER_ATTENTION).input);
     if (claimed->cross)
-        add_cross(&maps, txd_input_of_attention(claimed, TXD_ATTENTION_CROSS));
+        add_cross(&maps, txd_sublayer_of(claimed, TXD_SUBLAYER_CROSS).input);
     return txd_projections_create(out, tap, &maps);
 }
 
@@ -71,7 +71,7 @@ const txd_check txd_check_head_split = {
     .law = "queries, keys and values of a head are its own rows of the projection",
     .formula =
         "attn.q_proj[b, h, t, e] = W_q[h e_count + e] . x[b, t] + bias, x = "
-        "norm1.out (post-norm: resid.pre), within (gamma_{d+1}(u_acc) + "
+        "norm1.out (without a norm before: resid.pre), within (gamma_{d+1}(u_acc) + "
         "gamma_{d+2}(2^-53) + u_store) |W||x| + u_store |y|; k, v and cross.* alike",
     .causes = "a view of (b, t, h e) as (b, h, t, e) without the transpose; a "
               "transposed tensor whose memory is read as if it were contiguous; q, k "

@@ -85,6 +85,16 @@ static double bound_of_score(const txd_origin *o)
                 o->params->claimed->layers[o->site->layer].score_scale);
 }
 
+/* Of a sum of single elements, or of one of them. */
+static double bound_of_sum(const txd_meeting *m)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < m->operand_count; i++)
+        sum += m->parts[i].value;
+    return fabs(sum);
+}
+
 /* Of those whose operands are single elements: what it is. Weights sum to 1, a
  * rotation mixes two lanes. */
 static double bound_of_elements(const txd_origin *o)
@@ -111,7 +121,7 @@ static double bound_of_elements(const txd_origin *o)
     case TXD_POINT_LOSS_TOKEN:
         return (double)NAN;
     default:
-        return o->meeting->operand_count == 2 ? fabs(a + b) : fabs(a);
+        return bound_of_sum(o->meeting);
     }
 }
 
@@ -123,7 +133,7 @@ static double bound_of(const txd_origin *o)
 
     if (txd_site_is_gradient(o->site->kind))
         return (double)NAN;
-    if (txd_meeting_is_norm(o->site->point))
+    if (txd_point_is_norm(o->site->point))
         return bound_of_parameters(o, sqrt((double)o->params->claimed->d_model));
     if (o->site->point == TXD_POINT_EMBED_TOK || o->site->point == TXD_POINT_EMBED_POS)
         return weight;
@@ -215,7 +225,7 @@ static bool say_norm(txd_finding *finding, const txd_origin *o)
     const txd_meeting *m = o->meeting;
     char text[32];
 
-    if (!txd_meeting_is_norm(o->site->point) || m->variance != 0)
+    if (!txd_point_is_norm(o->site->point) || m->variance != 0)
         return false;
     txd_law_say(finding,
                 ". Cause: 0/0: the row of %s is %s, so that the norm divides by "

@@ -141,20 +141,14 @@ static void read_score(txd_meeting *out, const glass *g)
 
 /* ---- the row that a norm reads ---- */
 
-bool txd_meeting_is_norm(txd_point point)
-{
-    return point == TXD_POINT_NORM1_OUT || point == TXD_POINT_NORM_CROSS_OUT ||
-           point == TXD_POINT_NORM2_OUT || point == TXD_POINT_FINAL_NORM;
-}
-
 /* A norm reads one point; the gradient of what it reads comes through it. */
 static bool stream_of(txd_point *out, const txd_meeting *m, const glass *g)
 {
     *out = is_gradient(g) ? g->block->site->point : m->operands[0].point;
     if (!is_gradient(g))
-        return txd_meeting_is_norm(g->block->site->point) && m->operand_count > 0;
+        return txd_point_is_norm(g->block->site->point) && m->operand_count > 0;
     for (size_t i = 0; i < m->operand_count; i++)
-        if (m->operands[i].is_gradient && txd_meeting_is_norm(m->operands[i].point) &&
+        if (m->operands[i].is_gradient && txd_point_is_norm(m->operands[i].point) &&
             !m->operands[i].is_pointwise)
             return true;
     return false;

@@ -20,8 +20,6 @@ static const struct reader {
      TXD_PARAM_COUNT},
     {TXD_POINT_EMBED_POS, TXD_PARAM_EMBED_POS, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
-    {TXD_POINT_NORM1_OUT, TXD_PARAM_NORM1_WEIGHT, TXD_PARAM_NORM1_BIAS, TXD_PARAM_COUNT,
-     TXD_PARAM_COUNT},
     {TXD_POINT_ATTN_Q_PROJ, TXD_PARAM_Q_WEIGHT, TXD_PARAM_Q_BIAS, TXD_PARAM_QKV_WEIGHT,
      TXD_PARAM_QKV_BIAS},
     {TXD_POINT_ATTN_K_PROJ, TXD_PARAM_K_WEIGHT, TXD_PARAM_K_BIAS, TXD_PARAM_QKV_WEIGHT,
@@ -30,8 +28,6 @@ static const struct reader {
      TXD_PARAM_QKV_BIAS},
     {TXD_POINT_ATTN_OUT, TXD_PARAM_O_WEIGHT, TXD_PARAM_O_BIAS, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
-    {TXD_POINT_NORM_CROSS_OUT, TXD_PARAM_NORM_CROSS_WEIGHT, TXD_PARAM_NORM_CROSS_BIAS,
-     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
     {TXD_POINT_CROSS_Q_PROJ, TXD_PARAM_CROSS_Q_WEIGHT, TXD_PARAM_CROSS_Q_BIAS,
      TXD_PARAM_COUNT, TXD_PARAM_COUNT},
     {TXD_POINT_CROSS_K_PROJ, TXD_PARAM_CROSS_K_WEIGHT, TXD_PARAM_CROSS_K_BIAS,
@@ -40,16 +36,12 @@ static const struct reader {
      TXD_PARAM_COUNT, TXD_PARAM_COUNT},
     {TXD_POINT_CROSS_OUT, TXD_PARAM_CROSS_O_WEIGHT, TXD_PARAM_CROSS_O_BIAS,
      TXD_PARAM_COUNT, TXD_PARAM_COUNT},
-    {TXD_POINT_NORM2_OUT, TXD_PARAM_NORM2_WEIGHT, TXD_PARAM_NORM2_BIAS, TXD_PARAM_COUNT,
-     TXD_PARAM_COUNT},
     {TXD_POINT_MLP_GATE, TXD_PARAM_GATE_WEIGHT, TXD_PARAM_GATE_BIAS, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
     {TXD_POINT_MLP_UP, TXD_PARAM_UP_WEIGHT, TXD_PARAM_UP_BIAS, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
     {TXD_POINT_MLP_OUT, TXD_PARAM_DOWN_WEIGHT, TXD_PARAM_DOWN_BIAS, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
-    {TXD_POINT_FINAL_NORM, TXD_PARAM_FINAL_WEIGHT, TXD_PARAM_FINAL_BIAS,
-     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
     {TXD_POINT_LOGITS, TXD_PARAM_HEAD_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_EMBED_TOK,
      TXD_PARAM_COUNT},
 };
@@ -130,22 +122,33 @@ size_t txd_finite_params_kept(const txd_finite_params *p)
                                                   : TXD_BAD_PARAMETERS_KEPT;
 }
 
-static const struct reader *reader_of(txd_point point)
+/* What makes a point, the norms' included; false if no parameter does. */
+static bool reader_of(struct reader *out, txd_point point)
 {
-    for (size_t i = 0; i < READERS; i++)
-        if (readers[i].point == point)
-            return &readers[i];
-    return NULL;
+    if (txd_point_is_norm(point)) {
+        *out = (struct reader){point, txd_norm_gain(point), txd_norm_bias(point),
+                               TXD_PARAM_COUNT, TXD_PARAM_COUNT};
+        return true;
+    }
+    for (size_t i = 0; i < READERS; i++) {
+        *out = readers[i];
+        if (out->point == point)
+            return true;
+    }
+    return false;
 }
 
 static bool reads(const txd_config *claimed, txd_point point, txd_param_id id)
 {
-    const struct reader *r = reader_of(point);
-    bool is_separate = r && txd_param_exists(claimed, r->weight);
+    struct reader r;
+    bool is_separate;
 
-    return r && id != TXD_PARAM_COUNT && txd_param_exists(claimed, id) &&
-           (is_separate ? id == r->weight || id == r->bias
-                        : id == r->fused || id == r->fused_bias);
+    if (!reader_of(&r, point) || id == TXD_PARAM_COUNT ||
+        !txd_param_exists(claimed, id))
+        return false;
+    is_separate = txd_param_exists(claimed, r.weight);
+    return is_separate ? id == r.weight || id == r.bias
+                       : id == r.fused || id == r.fused_bias;
 }
 
 /* Points of no layer come before all layers, or after. */
@@ -165,11 +168,11 @@ static bool is_read_before(const txd_finite_params *p, const txd_nonfinite *para
 
     if (id == TXD_PARAM_COUNT)
         return true; /* an encoder's: before everything */
-    for (size_t i = 0; i < READERS; i++) {
-        int own = stage_of(p, readers[i].point, parameter->layer);
+    for (int point = 0; point < TXD_POINT_COUNT; point++) {
+        int own = stage_of(p, (txd_point)point, parameter->layer);
 
-        if (reads(p->claimed, readers[i].point, id) &&
-            (own < stage || (own == stage && readers[i].point <= site->point)))
+        if (reads(p->claimed, (txd_point)point, id) &&
+            (own < stage || (own == stage && point <= (int)site->point)))
             return true;
     }
     return false;
@@ -199,13 +202,13 @@ const txd_nonfinite *txd_finite_params_guilty(bool *is_operand,
 double txd_finite_params_largest(const txd_finite_params *p, txd_point point, int layer,
                                  int which)
 {
-    const struct reader *r = reader_of(point);
     txd_param_id id, fused;
+    struct reader r;
 
-    if (!r)
+    if (!reader_of(&r, point))
         return 0;
-    id = which ? r->bias : r->weight;
-    fused = which ? r->fused_bias : r->fused;
+    id = which ? r.bias : r.weight;
+    fused = which ? r.fused_bias : r.fused;
     if (id == TXD_PARAM_COUNT || !txd_param_exists(p->claimed, id))
         id = fused;
     if (id == TXD_PARAM_COUNT || !txd_param_exists(p->claimed, id))

@@ -12,41 +12,46 @@
 #define ELEMENTS_JUDGED 4096
 #define TOKENS_LEAST 16
 
-/* The parameters of the norm whose output a point is. */
-static const struct {
-    txd_point out;
-    txd_param_id gain, bias;
-} params[] = {
-    {TXD_POINT_NORM1_OUT, TXD_PARAM_NORM1_WEIGHT, TXD_PARAM_NORM1_BIAS},
-    {TXD_POINT_NORM_CROSS_OUT, TXD_PARAM_NORM_CROSS_WEIGHT, TXD_PARAM_NORM_CROSS_BIAS},
-    {TXD_POINT_NORM2_OUT, TXD_PARAM_NORM2_WEIGHT, TXD_PARAM_NORM2_BIAS},
-    {TXD_POINT_FINAL_NORM, TXD_PARAM_FINAL_WEIGHT, TXD_PARAM_FINAL_BIAS},
-};
+/* The same model with its norms where they are often put by mistake. */
+static txd_config elsewhere_of(const txd_config *c)
+{
+    txd_config elsewhere = *c;
+    bool is_before = c->norm_placement == TXD_PLACEMENT_PRE ||
+                     c->norm_placement == TXD_PLACEMENT_SANDWICH;
 
-enum { KINDS = sizeof params / sizeof *params };
+    elsewhere.norm_placement = is_before ? TXD_PLACEMENT_POST : TXD_PLACEMENT_PRE;
+    return elsewhere;
+}
 
-static txd_status add(txd_norms *norms, const txd_config *c, int kind, int layer)
+static txd_status add(txd_norms *norms, const txd_config *c, txd_point out, int layer)
 {
     txd_norm *norm = &norms->list[norms->count];
-    txd_config elsewhere = *c;
+    const txd_config elsewhere = elsewhere_of(c);
     int last = (int)c->n_layers - 1;
 
-    if (!txd_point_exists(c, params[kind].out))
+    if (!txd_point_exists(c, out) || txd_point_per_layer(out) != (layer >= 0))
         return TXD_OK;
-    elsewhere.norm_placement =
-        c->norm_placement == TXD_PLACEMENT_PRE ? TXD_PLACEMENT_POST : TXD_PLACEMENT_PRE;
-    *norm = (txd_norm){.out = params[kind].out,
-                       .in = txd_input_of_norm(c, params[kind].out),
-                       .in_elsewhere = txd_input_of_norm(&elsewhere, params[kind].out),
+    *norm = (txd_norm){.out = out,
+                       .in = txd_input_of_norm(c, out),
+                       .in_elsewhere = txd_point_exists(&elsewhere, out)
+                                           ? txd_input_of_norm(&elsewhere, out)
+                                           : TXD_POINT_COUNT,
                        .layer = layer,
                        .width = c->d_model,
                        .eps = c->layers[layer < 0 ? last : layer].norm_eps,
                        .centred = c->norm == TXD_NORM_LAYER};
     norms->count++;
-    if (txd_param_exists(c, params[kind].bias))
+    if (txd_param_exists(c, txd_norm_bias(out)))
         return TXD_OK;
     norm->bias = calloc(c->d_model, sizeof *norm->bias);
     return norm->bias ? TXD_OK : txd_fail(TXD_ERR_MEMORY, "no memory for a bias");
+}
+
+static txd_status add_all(txd_norms *norms, const txd_config *c, int layer)
+{
+    for (size_t i = 0; i < txd_norm_point_count; i++)
+        TXD_TRY(add(norms, c, txd_norm_point(i), layer));
+    return TXD_OK;
 }
 
 txd_status txd_norms_create(txd_norms *out, const txd_config *claimed)
@@ -54,17 +59,18 @@ txd_status txd_norms_create(txd_norms *out, const txd_config *claimed)
     txd_status status = TXD_OK;
 
     *out = (txd_norms){0};
-    out->list = calloc(claimed->n_layers * KINDS + 1, sizeof *out->list);
+    out->list =
+        calloc((claimed->n_layers + 1) * txd_norm_point_count, sizeof *out->list);
     if (!out->list)
         return txd_fail(TXD_ERR_MEMORY, "no memory for the norms");
     out->layers = claimed->n_layers;
     for (size_t l = 0; l < claimed->n_layers; l++) {
-        for (int kind = 0; status == TXD_OK && kind < KINDS - 1; kind++)
-            status = add(out, claimed, kind, (int)l);
+        if (status == TXD_OK)
+            status = add_all(out, claimed, (int)l);
         out->each = l == 0 ? out->count : out->each;
     }
     if (status == TXD_OK)
-        status = add(out, claimed, KINDS - 1, -1);
+        status = add_all(out, claimed, -1);
     if (status != TXD_OK)
         txd_norms_destroy(out);
     return status;
@@ -96,13 +102,15 @@ static double **place_of(const txd_norms *norms, const txd_site *site, txd_norm 
 {
     txd_param_id id = txd_law_param(site->name, site->layer);
 
-    for (int kind = 0; kind < KINDS; kind++) {
-        if (params[kind].gain != id && params[kind].bias != id)
+    for (size_t i = 0; i < txd_norm_point_count; i++) {
+        txd_point out = txd_norm_point(i);
+
+        if (txd_norm_gain(out) != id && txd_norm_bias(out) != id)
             continue;
-        *norm = txd_norms_find(norms, params[kind].out, site->layer);
+        *norm = txd_norms_find(norms, out, site->layer);
         if (!*norm)
             return NULL;
-        return params[kind].gain == id ? &(*norm)->gain : &(*norm)->bias;
+        return txd_norm_gain(out) == id ? &(*norm)->gain : &(*norm)->bias;
     }
     return NULL;
 }

@@ -16,8 +16,8 @@ extern "C" {
  * without bias has zeros. */
 typedef struct txd_norm {
     txd_point out, in;
-    txd_point in_elsewhere; /* what it reads with the other placement */
-    int layer;              /* -1: the final norm */
+    txd_point in_elsewhere; /* what it reads with another placement; or COUNT */
+    int layer;              /* -1: of no layer */
     size_t width;
     double eps;
     bool centred; /* layernorm; else root mean square */
@@ -25,7 +25,7 @@ typedef struct txd_norm {
 } txd_norm;
 
 /* All norms of the claimed configuration in order of execution: `each` of every layer,
- * then the final one. */
+ * then those of no layer. */
 typedef struct txd_norms {
     txd_norm *list;
     size_t count, layers, each;

@@ -43,21 +43,17 @@ typedef struct state {
     bool lacks_gain; /* a norm was offered whose gain or bias is not known */
 } state;
 
-static bool is_operand(txd_point point)
+/* What norms make and read, and what they could read instead. */
+static bool is_operand(const state *s, txd_point point)
 {
-    switch (point) {
-    case TXD_POINT_RESID_PRE:
-    case TXD_POINT_RESID_MID:
-    case TXD_POINT_RESID_CROSS:
-    case TXD_POINT_RESID_POST:
-    case TXD_POINT_NORM1_OUT:
-    case TXD_POINT_NORM_CROSS_OUT:
-    case TXD_POINT_NORM2_OUT:
-    case TXD_POINT_FINAL_NORM:
+    if (txd_point_is_norm(point) || point == TXD_POINT_RESID_PRE ||
+        point == TXD_POINT_RESID_MID || point == TXD_POINT_RESID_CROSS ||
+        point == TXD_POINT_RESID_POST)
         return true;
-    default:
-        return false;
-    }
+    for (size_t i = 0; i < s->norms.count; i++)
+        if (s->norms.list[i].in == point)
+            return true;
+    return false;
 }
 
 static unsigned ask(void *self, const txd_site *site)
@@ -66,7 +62,8 @@ static unsigned ask(void *self, const txd_site *site)
 
     if (site->kind == TXD_SITE_PARAMETER)
         return txd_norms_wants(&s->norms, site) ? TXD_ASK_VALUE | TXD_ASK_STATS : 0;
-    return site->kind == TXD_SITE_VALUE && is_operand(site->point) ? TXD_ASK_VALUE : 0;
+    return site->kind == TXD_SITE_VALUE && is_operand(s, site->point) ? TXD_ASK_VALUE
+                                                                      : 0;
 }
 
 /* ---- one norm ---- */
@@ -121,7 +118,9 @@ static void judge_row(state *s, tally *t, const double *out, size_t row)
 /* The layer whose value a norm reads. */
 static int layer_read(const state *s, const txd_norm *norm)
 {
-    return norm->layer >= 0 ? norm->layer : (int)s->claimed->n_layers - 1;
+    if (norm->layer >= 0 || !txd_point_per_layer(norm->in))
+        return norm->layer;
+    return (int)s->claimed->n_layers - 1;
 }
 
 static txd_status judge_norm(state *s, const txd_norm *norm)

@@ -118,10 +118,10 @@ txd_status txd_spread_init(txd_spread *out, const txd_check_context *context)
     size_t all = (c->n_layers + 1) * TXD_PARAM_COUNT;
 
     *out = (txd_spread){.claimed = c, .is_drawn = context->is_drawn};
-    add_attention(out, txd_input_of_attention(c, TXD_ATTENTION_SELF));
+    add_attention(out, txd_sublayer_of(c, TXD_SUBLAYER_ATTENTION).input);
     if (c->cross)
-        add_cross(out, txd_input_of_attention(c, TXD_ATTENTION_CROSS));
-    add_mlp(out, txd_input_of_mlp(c));
+        add_cross(out, txd_sublayer_of(c, TXD_SUBLAYER_CROSS).input);
+    add_mlp(out, txd_sublayer_of(c, TXD_SUBLAYER_MLP).input);
     out->draws = calloc(all, sizeof *out->draws);
     out->params = calloc(all, sizeof *out->params);
     if (!out->draws || !out->params) {

@@ -8,37 +8,38 @@
 #include <math.h>
 
 /* What a broken element may be instead. */
-static void add_evidence(txd_residual_tally *t, double in, double branch, double out,
+static void add_evidence(txd_residual_tally *t, const txd_residual_element *x,
                          double unit)
 {
-    double d = out - in, e = out - branch;
+    double d = x->out - x->in, e = x->out - x->branch;
 
     t->broken++;
-    t->is_branch += fabs(e) <= unit * fabs(branch);
-    t->is_input += fabs(d) <= unit * fabs(in);
-    t->bb += branch * branch;
-    t->db += d * branch;
+    t->is_branch += fabs(e) <= unit * fabs(x->branch) + x->slack;
+    t->is_input += fabs(d) <= unit * fabs(x->in);
+    t->bb += x->branch * x->branch;
+    t->db += d * x->branch;
     t->dd += d * d;
-    t->ii += in * in;
-    t->ei += e * in;
+    t->ii += x->in * x->in;
+    t->ei += e * x->in;
     t->ee += e * e;
 }
 
-bool txd_residual_add(txd_residual_tally *t, double in, double branch, double out,
+bool txd_residual_add(txd_residual_tally *t, const txd_residual_element *x,
                       const txd_pass *pass)
 {
-    double sum = in + branch;
+    double sum = x->in + x->branch, largest = pass->largest;
     double unit = pass->u_store + 0x1p-53;
-    double measured = fabs(out - sum), allowed = unit * fabs(sum);
-    double largest = pass->largest;
+    double measured = fabs(x->out - sum);
+    double allowed = unit * (fabs(sum) + x->slack) + x->slack;
 
-    if (!isfinite(sum) || (isinf(out) && fabs(sum) + allowed > largest)) {
+    if (!isfinite(sum) || (isinf(x->out) && fabs(sum) + allowed > largest) ||
+        (x->slack > 0 && fabs(x->branch) + x->slack > largest)) {
         t->inherited++;
         return false;
     }
     t->judged++;
     if (!txd_within(measured, allowed))
-        add_evidence(t, in, branch, out, unit);
+        add_evidence(t, x, unit);
     if (t->judged > 1 &&
         (!txd_law_may_be_worse(measured, allowed, t->ratio) ||
          !txd_law_is_worse(txd_law_ratio(measured, allowed), t->ratio)))
@@ -46,7 +47,7 @@ bool txd_residual_add(txd_residual_tally *t, double in, double branch, double ou
     t->ratio = txd_law_ratio(measured, allowed);
     t->measured = measured;
     t->allowed = allowed;
-    t->out = out;
+    t->out = x->out;
     t->expected = sum;
     return true;
 }

@@ -24,9 +24,14 @@ typedef struct txd_residual_tally {
     int step;
 } txd_residual_tally;
 
+/* One element of a sum, and how far off its branch can be (0 of a single one). */
+typedef struct txd_residual_element {
+    double in, branch, out, slack;
+} txd_residual_element;
+
 /* Judges out = in + branch; true if this is the worst element so far: its place is the
  * caller's to set. */
-bool txd_residual_add(txd_residual_tally *t, double in, double branch, double out,
+bool txd_residual_add(txd_residual_tally *t, const txd_residual_element *element,
                       const txd_pass *pass);
 void txd_residual_join(txd_residual_tally *to, const txd_residual_tally *t);
 

@@ -4,7 +4,9 @@
  * element by element, with one rounding and nothing else:
  *   |out - (in + branch)| <= (u_store + 2^-53) |in + branch|
  * (2^-53: this law's own sum, in double). With post-norm placement what enters all but
- * the first is the normalised stream, norm1.out or norm_cross.out.
+ * the first is the normalised stream, norm1.out or norm_cross.out. A parallel block has
+ * one sum of the stream and both branches, which are added first: with the rounding of
+ * that (u_store + 2^-53) |attn.branch + mlp.branch| is allowed besides.
  *
  * Of many tokens some are judged, as many as make up ELEMENTS_JUDGED elements: a
  * residual that is missing is missing everywhere.
@@ -29,13 +31,14 @@
 typedef struct state {
     const txd_config *claimed;
     txd_residual_tally *tallies; /* (layers, SUMS) */
-    txd_point operands[3][3];    /* of each sum: input and branch, ended */
+    txd_point operands[3][4];    /* of each sum: input and branches, ended */
     size_t batches;
     bool lacks_operand;
 } state;
 
 typedef struct operands {
     txd_tensor input, branch;
+    txd_tensor beside; /* data is NULL where there is none */
 } operands;
 
 /* The sums of a block, in order. */
@@ -53,21 +56,12 @@ static size_t place_of(txd_point point)
     return i;
 }
 
-static txd_point input_of(const txd_config *claimed, txd_point sum)
+static txd_sublayer part_of(const txd_config *claimed, txd_point sum)
 {
-    if (sum == TXD_POINT_RESID_POST)
-        return txd_stream_into_mlp(claimed);
-    return txd_stream_into_attention(claimed, sum == TXD_POINT_RESID_CROSS
-                                                  ? TXD_ATTENTION_CROSS
-                                                  : TXD_ATTENTION_SELF);
-}
+    txd_sublayer part = {0};
 
-static txd_point branch_of(txd_point sum)
-{
-    if (sum == TXD_POINT_RESID_POST)
-        return TXD_POINT_MLP_BRANCH;
-    return sum == TXD_POINT_RESID_CROSS ? TXD_POINT_CROSS_BRANCH
-                                        : TXD_POINT_ATTN_BRANCH;
+    (void)txd_sublayer_with(&part, claimed, sum);
+    return part;
 }
 
 static unsigned ask(void *self, const txd_site *site)
@@ -106,21 +100,44 @@ static void add_row(txd_residual_tally *t, const operands *from, const txd_block
     size_t tokens = block->value.dims[1], width = block->value.dims[2];
     size_t in_first = row_in(&from->input, block, row);
     size_t branch_first = row_in(&from->branch, block, row);
+    bool is_pair = from->beside.data != NULL;
+    size_t beside_first = is_pair ? row_in(&from->beside, block, row) : 0;
+    double unit = block->pass->u_store + 0x1p-53;
 
     for (size_t c = 0; c < width; c += PIECE) {
         size_t count = width - c < PIECE ? width - c : PIECE;
-        double in[PIECE], branch[PIECE], out[PIECE];
+        double in[PIECE], branch[PIECE], beside[PIECE] = {0}, out[PIECE];
 
         txd_kept_read(in, &from->input, in_first + c, count);
         txd_kept_read(branch, &from->branch, branch_first + c, count);
+        if (is_pair)
+            txd_kept_read(beside, &from->beside, beside_first + c, count);
         txd_kept_read(out, &block->value, row * width + c, count);
-        for (size_t i = 0; i < count; i++)
-            if (txd_residual_add(t, in[i], branch[i], out[i], block->pass)) {
+        for (size_t i = 0; i < count; i++) {
+            double both = branch[i] + beside[i];
+            const txd_residual_element element = {in[i], both, out[i],
+                                                  is_pair ? unit * fabs(both) : 0};
+
+            if (txd_residual_add(t, &element, block->pass)) {
                 t->batch = block->start[0] + row / tokens;
                 t->token = block->start[1] + row % tokens;
                 t->channel = c + i;
             }
+        }
     }
+}
+
+static txd_status find_operands(operands *from, const state *s, const txd_block *block)
+{
+    txd_sublayer part = part_of(s->claimed, block->site->point);
+
+    *from = (operands){.beside = {.data = NULL}};
+    TXD_TRY(txd_block_earlier(&from->input, block, part.stream));
+    TXD_TRY(txd_block_earlier(&from->branch, block, part.branch));
+    if (part.beside == TXD_POINT_COUNT)
+        return TXD_OK;
+    TXD_TRY(txd_block_earlier(&from->beside, block, part.beside));
+    return from->beside.data ? TXD_OK : TXD_ERR_MISSING;
 }
 
 static void reduce(void *slot, const void *self, const txd_block *block)
@@ -135,11 +152,7 @@ static void reduce(void *slot, const void *self, const txd_block *block)
     txd_residual_tally *t = slot;
 
     t->step = block->site->step;
-    t->status =
-        txd_block_earlier(&from.input, block, input_of(s->claimed, block->site->point));
-    if (t->status == TXD_OK)
-        t->status =
-            txd_block_earlier(&from.branch, block, branch_of(block->site->point));
+    t->status = find_operands(&from, s, block);
     if (t->status != TXD_OK || !block->value.data)
         return;
     while (txd_picks_next(&i, &picks)) {
@@ -172,8 +185,9 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 static txd_status add_sum(txd_result *result, const state *s, int layer, txd_point sum)
 {
     const txd_residual_tally *t = &s->tallies[(size_t)layer * SUMS + place_of(sum)];
-    const char *in = txd_point_get(input_of(s->claimed, sum))->name;
-    const char *branch = txd_point_get(branch_of(sum))->name;
+    txd_sublayer part = part_of(s->claimed, sum);
+    const char *in = txd_point_get(part.stream)->name;
+    char branch[64];
     txd_law_place at = {t->step, (int64_t)t->batch, -1, (int64_t)t->token, -1};
     txd_finding finding;
     char out[32], expected[32];
@@ -187,6 +201,9 @@ static txd_status add_sum(txd_result *result, const state *s, int layer, txd_poi
     }
     if (t->broken == 0)
         return TXD_OK;
+    snprintf(branch, sizeof branch, "%s%s%s", txd_point_get(part.branch)->name,
+             part.beside == TXD_POINT_COUNT ? "" : " + ",
+             part.beside == TXD_POINT_COUNT ? "" : txd_point_get(part.beside)->name);
     finding = txd_law_finding(sum, layer, &at);
     finding.measured = t->measured;
     finding.allowed = t->allowed;
@@ -242,9 +259,12 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
     }
     s->claimed = context->claimed;
     for (size_t i = 0; i < SUMS; i++) {
-        s->operands[i][0] = input_of(s->claimed, sums[i]);
-        s->operands[i][1] = branch_of(sums[i]);
-        s->operands[i][2] = TXD_POINT_COUNT;
+        txd_sublayer part = part_of(s->claimed, sums[i]);
+
+        s->operands[i][0] = part.stream;
+        s->operands[i][1] = part.branch;
+        s->operands[i][2] = part.beside;
+        s->operands[i][3] = TXD_POINT_COUNT;
     }
     *tap = (txd_tap){.name = "residual_sum",
                      .self = s,
@@ -268,27 +288,53 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 
 /* All sums of a block; those around the MLP and the attention; single ones. */
 static const struct txd_check_need wanted[] = {
-    VALUE(RESID_MID),    VALUE(RESID_PRE),
-    VALUE(ATTN_BRANCH),  VALUE(RESID_CROSS),
-    VALUE(CROSS_BRANCH), VALUE(RESID_POST),
-    VALUE(MLP_BRANCH),   OR,
-    VALUE(RESID_MID),    VALUE(RESID_PRE),
-    VALUE(ATTN_BRANCH),  VALUE(RESID_POST),
-    VALUE(MLP_BRANCH),   OR,
-    VALUE(RESID_MID),    VALUE(RESID_PRE),
-    VALUE(ATTN_BRANCH),  OR,
-    VALUE(RESID_CROSS),  VALUE(RESID_MID),
-    VALUE(CROSS_BRANCH), OR,
-    VALUE(RESID_CROSS),  VALUE(NORM1_OUT),
-    VALUE(CROSS_BRANCH), OR,
-    VALUE(RESID_POST),   VALUE(RESID_CROSS),
-    VALUE(MLP_BRANCH),   OR,
-    VALUE(RESID_POST),   VALUE(NORM_CROSS_OUT),
-    VALUE(MLP_BRANCH),   OR,
-    VALUE(RESID_POST),   VALUE(RESID_MID),
-    VALUE(MLP_BRANCH),   OR,
-    VALUE(RESID_POST),   VALUE(NORM1_OUT),
-    VALUE(MLP_BRANCH),   {TXD_POINT_COUNT, 1},
+    VALUE(RESID_MID),
+    VALUE(RESID_PRE),
+    VALUE(ATTN_BRANCH),
+    VALUE(RESID_CROSS),
+    VALUE(CROSS_BRANCH),
+    VALUE(RESID_POST),
+    VALUE(MLP_BRANCH),
+    OR,
+    VALUE(RESID_MID),
+    VALUE(RESID_PRE),
+    VALUE(ATTN_BRANCH),
+    VALUE(RESID_POST),
+    VALUE(MLP_BRANCH),
+    OR,
+    VALUE(RESID_MID),
+    VALUE(RESID_PRE),
+    VALUE(ATTN_BRANCH),
+    OR,
+    VALUE(RESID_CROSS),
+    VALUE(RESID_MID),
+    VALUE(CROSS_BRANCH),
+    OR,
+    VALUE(RESID_CROSS),
+    VALUE(NORM1_OUT),
+    VALUE(CROSS_BRANCH),
+    OR,
+    VALUE(RESID_POST),
+    VALUE(RESID_PRE),
+    VALUE(ATTN_BRANCH),
+    VALUE(MLP_BRANCH),
+    OR,
+    VALUE(RESID_POST),
+    VALUE(RESID_CROSS),
+    VALUE(MLP_BRANCH),
+    OR,
+    VALUE(RESID_POST),
+    VALUE(NORM_CROSS_OUT),
+    VALUE(MLP_BRANCH),
+    OR,
+    VALUE(RESID_POST),
+    VALUE(RESID_MID),
+    VALUE(MLP_BRANCH),
+    OR,
+    VALUE(RESID_POST),
+    VALUE(NORM1_OUT),
+    VALUE(MLP_BRANCH),
+    {TXD_POINT_COUNT, 1},
 };
 
 const txd_check txd_check_residual_sum = {
@@ -297,7 +343,9 @@ const txd_check txd_check_residual_sum = {
     .formula =
         "|resid.mid - (resid.pre + attn.branch)| <= (u_store + 2^-53) |sum|; "
         "resid.post = resid.mid + mlp.branch (post-norm: norm1.out + mlp.branch); with "
-        "cross-attention resid.cross = resid.mid + cross.branch stands between them",
+        "cross-attention resid.cross = resid.mid + cross.branch stands between them; "
+        "parallel: resid.post = resid.pre + (attn.branch + mlp.branch), with the "
+        "rounding of that allowed, too",
     .causes = "a residual connection that was forgotten (x = sublayer(x)), taken from "
               "the wrong place (the normed input), a branch that is dropped or scaled "
               "twice",

@@ -10,29 +10,18 @@
 
 struct txd_part txd_part_of(txd_run *run, int layer, txd_attention_kind kind)
 {
-    const txd_config *c = run->model->config;
-
     return (struct txd_part){
         .run = run,
         .layer = layer,
         .kind = kind,
         .weights = &run->model->layers[layer].attention[kind],
-        .pre = c->norm_placement == TXD_PLACEMENT_PRE,
-        .stream = txd_stream_into_attention(c, kind),
-        .sum = txd_stream_after_attention(kind),
-        .norm = txd_norm_of_attention(kind),
+        .joint = txd_sublayer_of(run->model->config, (txd_sublayer_kind)kind),
     };
 }
 
 txd_point txd_part_point(const struct txd_part *a, txd_point point)
 {
     return txd_point_in(a->kind, point);
-}
-
-struct txd_norm_map txd_part_norm(const struct txd_part *a)
-{
-    return (struct txd_norm_map){a->norm, a->pre ? a->stream : a->sum,
-                                 a->weights->norm_gain, a->weights->norm_bias};
 }
 
 /* Queries come from the stream, keys and values from what is attended to. */
@@ -50,7 +39,7 @@ struct txd_part_map txd_part_map_of(const struct txd_part *a, txd_point point)
     bool memory = of_memory(a, point);
     struct txd_part_map p = {
         .out = txd_part_point(a, point),
-        .in = memory ? TXD_POINT_INPUT_MEMORY : (a->pre ? a->norm : a->stream),
+        .in = memory ? TXD_POINT_INPUT_MEMORY : a->joint.input,
         .heads = c->n_kv_heads,
         .tokens = memory ? a->run->memory_length : a->run->length,
         .width = point == TXD_POINT_ATTN_V ? c->value_dim : c->head_dim,
@@ -125,7 +114,7 @@ struct txd_linear_map txd_part_out(const struct txd_part *a)
     const txd_config *c = a->run->model->config;
 
     return (struct txd_linear_map){
-        .out = txd_part_point(a, TXD_POINT_ATTN_OUT),
+        .out = a->joint.out,
         .x = a->run->value[txd_part_point(a, TXD_POINT_ATTN_MERGED)],
         .weight = a->weights->o,
         .bias = a->weights->o_bias,
@@ -225,27 +214,16 @@ static txd_status attended_heads(const struct txd_part *a)
     return txd_taps_offer(run, heads, a->layer);
 }
 
-static txd_status add_branch(const struct txd_part *a)
-{
-    txd_run *run = a->run;
-    txd_point branch = txd_part_point(a, TXD_POINT_ATTN_BRANCH);
-    struct txd_linear_map out = txd_part_out(a);
-
-    TXD_TRY(txd_layer_linear(run, a->layer, &out));
-    TXD_TRY(txd_layer_branch(run, a->layer, branch, out.out));
-    return txd_layer_residual(run, a->layer, a->sum, branch, a->stream);
-}
-
 txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind)
 {
     struct txd_part a = txd_part_of(run, layer, kind);
-    struct txd_norm_map norm = txd_part_norm(&a);
+    struct txd_linear_map out;
 
-    if (a.pre)
-        TXD_TRY(txd_layer_norm(run, layer, &norm));
+    TXD_TRY(txd_layer_norm(run, layer, a.joint.before));
     TXD_TRY(project_all(&a));
     TXD_TRY(attended_heads(&a));
     TXD_TRY(merge_heads(&a));
-    TXD_TRY(add_branch(&a));
-    return a.pre ? TXD_OK : txd_layer_norm(run, layer, &norm);
+    out = txd_part_out(&a);
+    TXD_TRY(txd_layer_linear(run, layer, &out));
+    return txd_layer_join(run, layer, &a.joint);
 }

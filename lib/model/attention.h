@@ -17,8 +17,7 @@ struct txd_part {
     int layer;
     txd_attention_kind kind;
     const struct txd_attention_weights *weights;
-    bool pre;                    /* the norm comes first, else last */
-    txd_point stream, sum, norm; /* what enters; plus the branch; the norm's output */
+    txd_sublayer joint; /* what it reads, and what comes behind its output */
 };
 
 /* One of its projections: weight (heads * width, d_model), bias or NULL. */
@@ -33,7 +32,6 @@ struct txd_part txd_part_of(txd_run *run, int layer, txd_attention_kind kind);
 txd_point txd_part_point(const struct txd_part *a, txd_point point);
 /* What its operations do; where they do it is for the caller to set. Points are those
  * of self-attention: ATTN_Q_PROJ, ATTN_K_PROJ, ATTN_V; ATTN_Q, ATTN_K. */
-struct txd_norm_map txd_part_norm(const struct txd_part *a);
 struct txd_part_map txd_part_map_of(const struct txd_part *a, txd_point point);
 struct txd_linear_map txd_part_linear(const struct txd_part *a,
                                       const struct txd_part_map *p);

@@ -14,19 +14,13 @@ static txd_status offer(const struct txd_part *a, txd_point point)
     return txd_taps_offer_gradient(a->run, txd_part_point(a, point), a->layer);
 }
 
-/* From the sum to the heads. */
-static txd_status branch_back(const struct txd_part *a)
+/* From the output to the heads. */
+static txd_status out_back(const struct txd_part *a)
 {
     txd_run *run = a->run;
-    txd_point branch = txd_part_point(a, TXD_POINT_ATTN_BRANCH);
     txd_point merged = txd_part_point(a, TXD_POINT_ATTN_MERGED);
     struct txd_linear_back out = {.map = txd_part_out(a)};
 
-    TXD_TRY(offer(a, a->sum));
-    TXD_TRY(txd_layer_residual_back(run, a->layer, a->sum, branch, a->stream));
-    TXD_TRY(offer(a, TXD_POINT_ATTN_BRANCH));
-    TXD_TRY(txd_layer_branch_back(run, a->layer, branch, out.map.out));
-    TXD_TRY(offer(a, TXD_POINT_ATTN_OUT));
     out.d_out = run->d_own[out.map.out];
     out.d_x = run->d_own[merged];
     TXD_TRY(txd_layer_linear_back(run, a->layer, &out));
@@ -70,13 +64,13 @@ static txd_status rotate_back(const struct txd_part *a, txd_point to, txd_point 
     return TXD_OK;
 }
 
-/* `add`: what the projection reads has a part of its gradient already. */
-static txd_status project_back(const struct txd_part *a, txd_point point, bool add)
+static txd_status project_back(const struct txd_part *a, txd_point point)
 {
     txd_run *run = a->run;
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
     struct txd_part_map p = txd_part_map_of(a, point);
-    struct txd_linear_back back = {.d_x = run->d_own[p.in], .add = add};
+    struct txd_linear_back back = {.d_x = run->d_own[p.in],
+                                   .add = txd_gradient_begun(run, p.in)};
     struct txd_heads_args split = txd_part_heads(a, &p);
 
     run->scratch = txd_run_home(run, p.out, a->layer)->scratch[1].memory;
@@ -89,49 +83,38 @@ static txd_status project_back(const struct txd_part *a, txd_point point, bool a
     return txd_layer_linear_back(run, a->layer, &back);
 }
 
-/* From q, k and v to what they are made from. Without a norm between, the stream's
- * gradient holds the residual path already; that of a memory is a sum over layers. Else
- * the first projection writes and the others add. */
+/* From q, k and v to what they are made from. */
 static txd_status projections_back(const struct txd_part *a)
 {
-    bool cross = a->kind == TXD_ATTENTION_CROSS;
-
     TXD_TRY(offer(a, TXD_POINT_ATTN_V));
-    TXD_TRY(project_back(a, TXD_POINT_ATTN_V, cross || !a->pre));
+    TXD_TRY(project_back(a, TXD_POINT_ATTN_V));
     TXD_TRY(offer(a, TXD_POINT_ATTN_K));
     TXD_TRY(rotate_back(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ));
     TXD_TRY(offer(a, TXD_POINT_ATTN_Q));
     TXD_TRY(rotate_back(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ));
     TXD_TRY(offer(a, TXD_POINT_ATTN_K_PROJ));
-    TXD_TRY(project_back(a, TXD_POINT_ATTN_K_PROJ, true));
+    TXD_TRY(project_back(a, TXD_POINT_ATTN_K_PROJ));
     TXD_TRY(offer(a, TXD_POINT_ATTN_Q_PROJ));
-    return project_back(a, TXD_POINT_ATTN_Q_PROJ, !cross || !a->pre);
+    return project_back(a, TXD_POINT_ATTN_Q_PROJ);
 }
 
 txd_status txd_attention_again(txd_run *run, int layer, txd_attention_kind kind)
 {
     struct txd_part a = txd_part_of(run, layer, kind);
-    struct txd_norm_map norm = txd_part_norm(&a);
 
-    return txd_run_makes_again(run, a.norm, layer) ? txd_layer_norm(run, layer, &norm)
-                                                   : TXD_OK;
+    return txd_run_makes_again(run, a.joint.before, layer)
+               ? txd_layer_norm(run, layer, a.joint.before)
+               : TXD_OK;
 }
 
 txd_status txd_attention_backward(txd_run *run, int layer, txd_attention_kind kind)
 {
     struct txd_part a = txd_part_of(run, layer, kind);
-    struct txd_norm_map norm = txd_part_norm(&a);
 
-    if (!a.pre) {
-        TXD_TRY(txd_taps_offer_gradient(run, a.norm, layer));
-        TXD_TRY(txd_layer_norm_back(run, layer, &norm, false));
-    }
-    TXD_TRY(branch_back(&a));
+    TXD_TRY(txd_layer_join_back(run, layer, &a.joint));
+    TXD_TRY(out_back(&a));
     TXD_TRY(merge_back(&a));
     TXD_TRY(txd_attend_back(run, layer, kind));
     TXD_TRY(projections_back(&a));
-    if (!a.pre)
-        return TXD_OK;
-    TXD_TRY(txd_taps_offer_gradient(run, a.norm, layer));
-    return txd_layer_norm_back(run, layer, &norm, true);
+    return txd_layer_norm_back(run, layer, a.joint.before);
 }

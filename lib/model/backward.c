@@ -89,12 +89,9 @@ static txd_status logit_tile_back(txd_run *run, const struct txd_logit_tile *til
 /* To the gradient of what the last layer makes. */
 static txd_status final_norm_back(txd_run *run)
 {
-    struct txd_norm_map norm = txd_final_norm(run);
-
-    if (run->stream_end != TXD_POINT_FINAL_NORM)
-        return TXD_OK;
-    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_FINAL_NORM, -1));
-    return txd_layer_norm_back(run, -1, &norm, false);
+    return run->stream_end == TXD_POINT_FINAL_NORM
+               ? txd_layer_norm_back(run, -1, TXD_POINT_FINAL_NORM)
+               : TXD_OK;
 }
 
 /* ---- blocks ---- */
@@ -190,14 +187,17 @@ static void clear_memory(txd_run *run)
 {
     size_t count = run->batch * run->memory_length * run->model->config->d_model;
 
-    if (run->model->config->cross)
-        memset(run->d_own[TXD_POINT_INPUT_MEMORY], 0,
-               count * txd_dtype_bytes(run->pass.dtype));
+    if (!run->model->config->cross)
+        return;
+    memset(run->d_own[TXD_POINT_INPUT_MEMORY], 0,
+           count * txd_dtype_bytes(run->pass.dtype));
+    (void)txd_gradient_begun(run, TXD_POINT_INPUT_MEMORY);
 }
 
 void txd_backward_begin(txd_run *run)
 {
     memset(run->gradient, 0, sizeof run->gradient);
+    memset(run->begun, 0, sizeof run->begun);
     txd_gradients_clear(run);
     txd_run_enter_back(run, (int)run->model->config->n_layers - 1);
 }

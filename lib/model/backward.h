@@ -33,8 +33,12 @@ txd_status txd_encoder_backward(txd_run *run);
 
 /* to += from, elementwise, in the backend's dtype. */
 void txd_gradient_add(const txd_run *run, void *to, const void *from, size_t count);
-/* The steps that the halves of a block share, each from the gradient of what it made to
- * those of what it read; `add` to what is there, or write. */
+/* False the first time it is asked about the gradient of a point of the layer, or of
+ * what comes behind layers: what reaches it first writes it, the others add. */
+bool txd_gradient_begun(txd_run *run, txd_point point);
+
+/* The steps that the sublayers share, each from the gradient of what it made to those
+ * of what it read. */
 struct txd_linear_back {
     struct txd_linear_map map; /* as on the way there */
     const void *d_out;
@@ -43,18 +47,16 @@ struct txd_linear_back {
 };
 txd_status txd_layer_linear_back(txd_run *run, int layer,
                                  const struct txd_linear_back *back);
-txd_status txd_layer_norm_back(txd_run *run, int layer, const struct txd_norm_map *map,
-                               bool add);
-txd_status txd_layer_branch_back(txd_run *run, int layer, txd_point branch,
-                                 txd_point out);
-txd_status txd_layer_residual_back(txd_run *run, int layer, txd_point out,
-                                   txd_point branch, txd_point stream);
+/* Offers the gradient of what the norm made, first; does nothing for none. */
+txd_status txd_layer_norm_back(txd_run *run, int layer, txd_point norm);
+/* From the gradient of the sublayer's end to that of its output, which is offered. */
+txd_status txd_layer_join_back(txd_run *run, int layer, const txd_sublayer *part);
 
-/* The values of a part that the way there did not keep, made as they were then. */
+/* The values of a sublayer that the way there did not keep, made as they were then. */
 txd_status txd_attention_again(txd_run *run, int layer, txd_attention_kind kind);
 txd_status txd_mlp_again(txd_run *run, int layer);
-/* The parts of a block: from the gradient of what it passes on to that of what enters
- * it, which the part before, or the block, will offer. */
+/* The sublayers: from the gradient of what each passes on to that of what enters
+ * it, which the sublayer before, or the block, will offer. */
 txd_status txd_attention_backward(txd_run *run, int layer, txd_attention_kind kind);
 txd_status txd_mlp_backward(txd_run *run, int layer);
 

@@ -17,7 +17,6 @@ struct binder {
     txd_ctx ctx;
     struct txd_model *model;
     txd_params *params;
-    const char **places; /* (layer or 0, id): where it lies; NULL if there is none */
 };
 
 static size_t place_index(txd_param_id id, int layer)
@@ -54,10 +53,15 @@ static txd_status convert_chunk(void *self, size_t chunk, int worker)
     return TXD_OK;
 }
 
-/* NULL if the model has no such parameter. */
+const void *txd_model_parameter(const struct txd_model *model, txd_param_id id,
+                                int layer)
+{
+    return model->places[place_index(id, layer)];
+}
+
 static const char *place(const struct binder *binder, txd_param_id id, int layer)
 {
-    return binder->places[place_index(id, layer)];
+    return txd_model_parameter(binder->model, id, layer);
 }
 
 /* All master copies have one dtype. */
@@ -131,8 +135,6 @@ static void place_self(const struct binder *binder, struct txd_attention_weights
     const txd_config *c = binder->model->config;
     const void *weights[3] = {NULL, NULL, NULL}, *biases[3] = {NULL, NULL, NULL};
 
-    w->norm_gain = place(binder, TXD_PARAM_NORM1_WEIGHT, layer);
-    w->norm_bias = place(binder, TXD_PARAM_NORM1_BIAS, layer);
     if (c->qkv == TXD_QKV_FUSED) {
         place_fused(binder, TXD_PARAM_QKV_WEIGHT, layer, c->d_model, weights);
         place_fused(binder, TXD_PARAM_QKV_BIAS, layer, 1, biases);
@@ -157,8 +159,6 @@ static void place_self(const struct binder *binder, struct txd_attention_weights
 static void place_cross(const struct binder *binder, struct txd_attention_weights *w,
                         int layer)
 {
-    w->norm_gain = place(binder, TXD_PARAM_NORM_CROSS_WEIGHT, layer);
-    w->norm_bias = place(binder, TXD_PARAM_NORM_CROSS_BIAS, layer);
     w->q = place(binder, TXD_PARAM_CROSS_Q_WEIGHT, layer);
     w->q_bias = place(binder, TXD_PARAM_CROSS_Q_BIAS, layer);
     w->k = place(binder, TXD_PARAM_CROSS_K_WEIGHT, layer);
@@ -175,8 +175,6 @@ static void place_layer(const struct binder *binder, int layer)
 
     place_self(binder, &w->attention[TXD_ATTENTION_SELF], layer);
     place_cross(binder, &w->attention[TXD_ATTENTION_CROSS], layer);
-    w->norm2_gain = place(binder, TXD_PARAM_NORM2_WEIGHT, layer);
-    w->norm2_bias = place(binder, TXD_PARAM_NORM2_BIAS, layer);
     w->gate = place(binder, TXD_PARAM_GATE_WEIGHT, layer);
     w->gate_bias = place(binder, TXD_PARAM_GATE_BIAS, layer);
     w->up = place(binder, TXD_PARAM_UP_WEIGHT, layer);
@@ -192,14 +190,12 @@ static void place_all(const struct binder *binder)
     for (size_t i = 0; i < model->param_count; i++) {
         const struct txd_model_param *param = &model->params[i];
 
-        binder->places[place_index(param->id, param->layer)] = param->data;
+        model->places[place_index(param->id, param->layer)] = param->data;
     }
     model->embed_tok = place(binder, TXD_PARAM_EMBED_TOK, -1);
     model->embed_pos = place(binder, TXD_PARAM_EMBED_POS, -1);
     for (size_t l = 0; l < model->config->n_layers; l++)
         place_layer(binder, (int)l);
-    model->final_gain = place(binder, TXD_PARAM_FINAL_WEIGHT, -1);
-    model->final_bias = place(binder, TXD_PARAM_FINAL_BIAS, -1);
     model->head = place(binder, TXD_PARAM_HEAD_WEIGHT, -1);
     if (model->config->tie_embeddings)
         model->head = model->embed_tok;
@@ -226,13 +222,13 @@ static txd_status add_turns(struct txd_model *model, size_t l)
 static txd_status fill_model(struct txd_model *model, txd_params *params, int threads)
 {
     size_t layers = model->config->n_layers;
-    struct binder binder = {{txd_threads_of(threads)}, model, params, NULL};
+    struct binder binder = {{txd_threads_of(threads)}, model, params};
 
     model->layers = txd_arena_alloc(model->arena, layers, sizeof *model->layers);
-    binder.places =
-        txd_arena_alloc(model->arena, layers * TXD_PARAM_COUNT, sizeof *binder.places);
+    model->places =
+        txd_arena_alloc(model->arena, layers * TXD_PARAM_COUNT, sizeof *model->places);
     model->turns = txd_arena_alloc(model->arena, layers, sizeof *model->turns);
-    if (model->layers == NULL || binder.places == NULL || model->turns == NULL)
+    if (model->layers == NULL || model->places == NULL || model->turns == NULL)
         return TXD_ERR_MEMORY;
     for (size_t l = 0; l < layers; l++)
         TXD_TRY(add_turns(model, l));

@@ -135,8 +135,8 @@ static txd_status follow_conventions(txd_config *c, const struct reading *r)
     bool bias = false;
 
     if (!is_given(r->root, "model.final_norm") &&
-        r->base.final_norm == (r->base.norm_placement == TXD_PLACEMENT_PRE))
-        c->final_norm = c->norm_placement == TXD_PLACEMENT_PRE;
+        r->base.final_norm == (r->base.norm_placement != TXD_PLACEMENT_POST))
+        c->final_norm = c->norm_placement != TXD_PLACEMENT_POST;
     if (is_given(r->root, "model.norm") && c->norm == TXD_NORM_RMS &&
         !is_given(r->root, "model.norm_bias"))
         c->norm_bias = false;

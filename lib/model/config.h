@@ -18,7 +18,12 @@ extern "C" {
 
 /* The words of model.cfg, in the order of the enums below. */
 typedef enum txd_norm_kind { TXD_NORM_RMS, TXD_NORM_LAYER } txd_norm_kind;
-typedef enum txd_placement { TXD_PLACEMENT_PRE, TXD_PLACEMENT_POST } txd_placement;
+typedef enum txd_placement {
+    TXD_PLACEMENT_PRE,
+    TXD_PLACEMENT_POST,
+    TXD_PLACEMENT_SANDWICH, /* before each branch and over its output (Gemma 2) */
+    TXD_PLACEMENT_BRANCH,   /* over each branch's output alone (OLMo 2) */
+} txd_placement;
 typedef enum txd_positions_kind {
     TXD_POSITIONS_LEARNED,
     TXD_POSITIONS_SINUSOIDAL,
@@ -88,7 +93,9 @@ typedef struct txd_config {
     size_t max_seq_len; /* rows of a learned position table; 0 = unlimited */
     txd_norm_kind norm;
     txd_placement norm_placement;
-    bool final_norm; /* default: with pre placement */
+    bool final_norm;  /* default: all but post placement */
+    bool parallel;    /* attention and MLP read the same stream, one sum adds both */
+    bool shared_norm; /* of parallel blocks: one norm for both */
     txd_positions_kind positions;
     txd_activation activation;
     bool gated;  /* MLP: down(act(gate x) * up x) */

@@ -95,10 +95,30 @@ static txd_status check_scaling(const txd_layer_config *layer, size_t i)
     return TXD_OK;
 }
 
+static txd_status check_blocks(const txd_config *c)
+{
+    if (c->parallel && c->norm_placement == TXD_PLACEMENT_POST)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "parallel blocks have one residual sum for attention and MLP, "
+                        "norm_placement \"post\" a norm after that of each; choose "
+                        "another placement, or parallel = false");
+    if (c->parallel && c->cross)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "parallel blocks have no place for cross-attention, which "
+                        "reads what the attention makes; remove parallel or cross");
+    if (c->shared_norm && (!c->parallel || c->norm_placement == TXD_PLACEMENT_BRANCH))
+        return txd_fail(TXD_ERR_CONFIG,
+                        "shared_norm is of parallel blocks with a norm before their "
+                        "branches; set parallel = true and norm_placement \"pre\" or "
+                        "\"sandwich\"");
+    return TXD_OK;
+}
+
 txd_status txd_config_check(const txd_config *config)
 {
     TXD_TRY(check_fields(config, txd_config_fields));
     TXD_TRY(check_heads(config));
+    TXD_TRY(check_blocks(config));
     if (config->positions == TXD_POSITIONS_LEARNED && config->max_seq_len == 0)
         return txd_fail(TXD_ERR_CONFIG,
                         "max_seq_len is missing; learned positions need it: it is the "

@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const char *const norm_words[] = {"rmsnorm", "layernorm", NULL};
-static const char *const norm_placement_words[] = {"pre", "post", NULL};
+static const char *const norm_placement_words[] = {"pre", "post", "sandwich", "branch",
+                                                   NULL};
 static const char *const positions_words[] = {"learned", "sinusoidal", "rotary", "none",
                                               NULL};
 static const char *const rope_pairing_words[] = {"half", "adjacent", NULL};

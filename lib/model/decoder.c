@@ -49,71 +49,93 @@ txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map
     return txd_taps_offer(run, map->out, layer);
 }
 
-txd_status txd_layer_norm(txd_run *run, int layer, const struct txd_norm_map *map)
+struct txd_norm_args txd_norm_here(txd_run *run, int layer, txd_point norm)
 {
     const txd_config *c = run->model->config;
     struct txd_layer_ops *ops = &run->layer_ops[layer < 0 ? (int)c->n_layers : layer];
-    struct txd_norm_args args = {
-        .at = txd_op_at(ops, TXD_OP_norm, layer, map->out),
-        .out = run->own[map->out],
-        .x = run->value[map->in],
-        .gain = map->gain,
-        .bias = map->bias,
+    txd_point in = txd_input_of_norm(c, norm);
+
+    return (struct txd_norm_args){
+        .at = txd_op_at(ops, TXD_OP_norm, layer, norm),
+        .out = run->own[norm],
+        .x = run->value[in],
+        .gain = txd_model_parameter(run->model, txd_norm_gain(norm), layer),
+        .bias = txd_model_parameter(run->model, txd_norm_bias(norm), layer),
         .rows = run->batch * run->length,
         .width = c->d_model,
         .sequence = run->length,
         .eps = c->layers[layer < 0 ? (int)c->n_layers - 1 : layer].norm_eps,
         .root_mean_square = c->norm == TXD_NORM_RMS,
     };
-
-    TXD_TRY(ops->ops.norm(&run->ctx, &args));
-    run->value[map->out] = run->own[map->out];
-    return txd_taps_offer(run, map->out, layer);
 }
 
-struct txd_norm_map txd_final_norm(const txd_run *run)
+txd_status txd_layer_norm(txd_run *run, int layer, txd_point norm)
 {
-    return (struct txd_norm_map){TXD_POINT_FINAL_NORM,
-                                 txd_stream_after_layer(run->model->config),
-                                 run->model->final_gain, run->model->final_bias};
+    const txd_config *c = run->model->config;
+    struct txd_layer_ops *ops = &run->layer_ops[layer < 0 ? (int)c->n_layers : layer];
+    struct txd_norm_args args;
+
+    if (norm == TXD_POINT_COUNT)
+        return TXD_OK;
+    args = txd_norm_here(run, layer, norm);
+    TXD_TRY(ops->ops.norm(&run->ctx, &args));
+    run->value[norm] = run->own[norm];
+    return txd_taps_offer(run, norm, layer);
 }
 
 /* Without a residual scale, and with nobody to edit it, the branch is the output and
  * has no memory of its own. */
-txd_status txd_layer_branch(txd_run *run, int layer, txd_point branch, txd_point out)
+static txd_status scale_branch(txd_run *run, int layer, const txd_sublayer *part)
 {
     struct txd_layer_ops *ops = &run->layer_ops[layer];
+    txd_point out = part->over == TXD_POINT_COUNT ? part->out : part->over;
     struct txd_scale_args args = {
-        .at = txd_op_at(ops, TXD_OP_scale, layer, branch),
-        .out = run->own[branch],
+        .at = txd_op_at(ops, TXD_OP_scale, layer, part->branch),
+        .out = run->own[part->branch],
         .x = run->value[out],
         .factor = run->model->config->layers[layer].residual_scale,
         .count = run->batch * run->length * run->model->config->d_model,
     };
 
-    run->value[branch] = run->value[out];
+    run->value[part->branch] = run->value[out];
     if (args.out != NULL) {
         TXD_TRY(ops->ops.scale(&run->ctx, &args));
-        run->value[branch] = run->own[branch];
+        run->value[part->branch] = run->own[part->branch];
     }
-    return txd_taps_offer(run, branch, layer);
+    return txd_taps_offer(run, part->branch, layer);
 }
 
-txd_status txd_layer_residual(txd_run *run, int layer, txd_point out, txd_point branch,
-                              txd_point stream)
+/* Two branches are added before the stream, at no point: what is done to a residual sum
+ * is done to one. */
+static txd_status add_to_stream(txd_run *run, int layer, const txd_sublayer *part)
 {
     struct txd_layer_ops *ops = &run->layer_ops[layer];
     struct txd_pair_args args = {
-        .at = txd_op_at(ops, TXD_OP_add, layer, out),
-        .out = run->own[out],
-        .a = run->value[stream],
-        .b = run->value[branch],
+        .at = txd_op_at(ops, TXD_OP_add, layer, TXD_POINT_COUNT),
+        .out = run->own[part->sum],
+        .b = run->value[part->branch],
         .count = run->batch * run->length * run->model->config->d_model,
     };
 
+    if (part->beside != TXD_POINT_COUNT) {
+        args.a = run->value[part->beside];
+        TXD_TRY(ops->ops.add(&run->ctx, &args));
+        args.b = args.out;
+    }
+    args.at.point = (int)part->sum;
+    args.a = run->value[part->stream];
     TXD_TRY(ops->ops.add(&run->ctx, &args));
-    run->value[out] = run->own[out];
-    return txd_taps_offer(run, out, layer);
+    run->value[part->sum] = run->own[part->sum];
+    return txd_taps_offer(run, part->sum, layer);
+}
+
+txd_status txd_layer_join(txd_run *run, int layer, const txd_sublayer *part)
+{
+    TXD_TRY(txd_layer_norm(run, layer, part->over));
+    TXD_TRY(scale_branch(run, layer, part));
+    if (part->sum != TXD_POINT_COUNT)
+        TXD_TRY(add_to_stream(run, layer, part));
+    return txd_layer_norm(run, layer, part->after);
 }
 
 /* ---- embeddings ---- */
@@ -309,7 +331,6 @@ static double mean_loss(const txd_run *run)
 txd_status txd_decoder_forward(txd_run *run)
 {
     const txd_config *c = run->model->config;
-    struct txd_norm_map norm = txd_final_norm(run);
 
     memset(run->value, 0, sizeof run->value);
     run->value[TXD_POINT_INPUT_TOKENS] = run->actual.tokens;
@@ -330,8 +351,8 @@ txd_status txd_decoder_forward(txd_run *run)
     TXD_TRY(embeddings(run));
     TXD_TRY(blocks(run));
     if (c->final_norm)
-        TXD_TRY(txd_layer_norm(run, -1, &norm));
-    run->stream_end = c->final_norm ? norm.out : norm.in;
+        TXD_TRY(txd_layer_norm(run, -1, TXD_POINT_FINAL_NORM));
+    run->stream_end = c->final_norm ? TXD_POINT_FINAL_NORM : txd_stream_after_layer(c);
     if (c->is_encoder)
         return TXD_OK;
     TXD_TRY(logits(run));

@@ -5,13 +5,9 @@
  */
 #include "model/backward.h"
 
-static struct txd_norm_map norm_of(const txd_run *run, int layer)
+static txd_sublayer sublayer_of(const txd_run *run)
 {
-    const struct txd_layer_weights *w = &run->model->layers[layer];
-
-    return (struct txd_norm_map){
-        TXD_POINT_NORM2_OUT, txd_input_of_norm(run->model->config, TXD_POINT_NORM2_OUT),
-        w->norm2_gain, w->norm2_bias};
+    return txd_sublayer_of(run->model->config, TXD_SUBLAYER_MLP);
 }
 
 /* The map that makes `out`: mlp.gate, mlp.up or mlp.out. */
@@ -21,7 +17,7 @@ static struct txd_linear_map map_of(const txd_run *run, int layer, txd_point out
     const struct txd_layer_weights *w = &run->model->layers[layer];
     struct txd_linear_map map = {.out = out, .n = c->d_ff, .k = c->d_model};
 
-    map.x = run->value[txd_input_of_mlp(c)];
+    map.x = run->value[sublayer_of(run).input];
     if (out == TXD_POINT_MLP_GATE) {
         map.weight = w->gate;
         map.bias = w->gate_bias;
@@ -45,11 +41,10 @@ static txd_status linear(txd_run *run, int layer, txd_point out)
     return txd_layer_linear(run, layer, &map);
 }
 
-static txd_status linear_back(txd_run *run, int layer, txd_point out, txd_point in,
-                              bool add)
+static txd_status linear_back(txd_run *run, int layer, txd_point out, txd_point in)
 {
     struct txd_linear_back back = {map_of(run, layer, out), run->d_own[out],
-                                   run->d_own[in], add};
+                                   run->d_own[in], txd_gradient_begun(run, in)};
 
     return txd_layer_linear_back(run, layer, &back);
 }
@@ -129,50 +124,41 @@ static txd_status inner(txd_run *run, int layer)
     return multiply(run, layer);
 }
 
-/* From mlp.act to what the MLP reads, whose gradient holds the residual path already
- * if there is no norm between. */
+/* From mlp.act to what the MLP reads. */
 static txd_status inner_back(txd_run *run, int layer)
 {
-    const txd_config *c = run->model->config;
-    txd_point input = txd_input_of_mlp(c);
-    bool add = input != TXD_POINT_NORM2_OUT;
+    txd_point input = sublayer_of(run).input;
 
-    if (!c->gated) {
+    if (!run->model->config->gated) {
         TXD_TRY(activate_back(run, layer, TXD_POINT_MLP_ACT, TXD_POINT_MLP_UP));
         TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_UP, layer));
-        return linear_back(run, layer, TXD_POINT_MLP_UP, input, add);
+        return linear_back(run, layer, TXD_POINT_MLP_UP, input);
     }
     TXD_TRY(multiply_back(run, layer));
     TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_UP, layer));
-    TXD_TRY(linear_back(run, layer, TXD_POINT_MLP_UP, input, add));
+    TXD_TRY(linear_back(run, layer, TXD_POINT_MLP_UP, input));
     TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_GATE_ACT, layer));
     TXD_TRY(activate_back(run, layer, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_GATE));
     TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_GATE, layer));
-    return linear_back(run, layer, TXD_POINT_MLP_GATE, input, true);
+    return linear_back(run, layer, TXD_POINT_MLP_GATE, input);
 }
 
 txd_status txd_mlp_forward(txd_run *run, int layer)
 {
-    const txd_config *c = run->model->config;
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
-    struct txd_norm_map norm = norm_of(run, layer);
+    txd_sublayer part = sublayer_of(run);
 
-    if (pre)
-        TXD_TRY(txd_layer_norm(run, layer, &norm));
+    TXD_TRY(txd_layer_norm(run, layer, part.before));
     TXD_TRY(inner(run, layer));
-    TXD_TRY(linear(run, layer, TXD_POINT_MLP_OUT));
-    TXD_TRY(txd_layer_branch(run, layer, TXD_POINT_MLP_BRANCH, TXD_POINT_MLP_OUT));
-    TXD_TRY(txd_layer_residual(run, layer, TXD_POINT_RESID_POST, TXD_POINT_MLP_BRANCH,
-                               txd_stream_into_mlp(c)));
-    return pre ? TXD_OK : txd_layer_norm(run, layer, &norm);
+    TXD_TRY(linear(run, layer, part.out));
+    return txd_layer_join(run, layer, &part);
 }
 
 txd_status txd_mlp_again(txd_run *run, int layer)
 {
-    struct txd_norm_map norm = norm_of(run, layer);
+    txd_sublayer part = sublayer_of(run);
 
-    if (txd_run_makes_again(run, TXD_POINT_NORM2_OUT, layer))
-        TXD_TRY(txd_layer_norm(run, layer, &norm));
+    if (txd_run_makes_again(run, part.before, layer))
+        TXD_TRY(txd_layer_norm(run, layer, part.before));
     if (txd_run_makes_again(run, TXD_POINT_MLP_GATE_ACT, layer))
         TXD_TRY(activate(run, layer, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_GATE));
     if (!txd_run_makes_again(run, TXD_POINT_MLP_ACT, layer))
@@ -184,25 +170,11 @@ txd_status txd_mlp_again(txd_run *run, int layer)
 
 txd_status txd_mlp_backward(txd_run *run, int layer)
 {
-    const txd_config *c = run->model->config;
-    bool pre = c->norm_placement == TXD_PLACEMENT_PRE;
-    struct txd_norm_map norm = norm_of(run, layer);
+    txd_sublayer part = sublayer_of(run);
 
-    if (!pre) {
-        TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_NORM2_OUT, layer));
-        TXD_TRY(txd_layer_norm_back(run, layer, &norm, false));
-    }
-    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_RESID_POST, layer));
-    TXD_TRY(txd_layer_residual_back(run, layer, TXD_POINT_RESID_POST,
-                                    TXD_POINT_MLP_BRANCH, txd_stream_into_mlp(c)));
-    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_BRANCH, layer));
-    TXD_TRY(txd_layer_branch_back(run, layer, TXD_POINT_MLP_BRANCH, TXD_POINT_MLP_OUT));
-    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_OUT, layer));
-    TXD_TRY(linear_back(run, layer, TXD_POINT_MLP_OUT, TXD_POINT_MLP_ACT, false));
+    TXD_TRY(txd_layer_join_back(run, layer, &part));
+    TXD_TRY(linear_back(run, layer, part.out, TXD_POINT_MLP_ACT));
     TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_MLP_ACT, layer));
     TXD_TRY(inner_back(run, layer));
-    if (!pre)
-        return TXD_OK;
-    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_NORM2_OUT, layer));
-    return txd_layer_norm_back(run, layer, &norm, true);
+    return txd_layer_norm_back(run, layer, part.before);
 }

@@ -5,6 +5,8 @@
  */
 #include "model/operands.h"
 
+#include "model/block.h"
+
 typedef struct list {
     txd_operand *out;
     size_t count;
@@ -22,14 +24,13 @@ static void add_attention(list *to, const txd_config *config, txd_point point)
     txd_attention_kind kind = txd_point_attention(point);
     txd_point own = txd_point_in_self(point);
     bool of_memory = kind == TXD_ATTENTION_CROSS && own != TXD_POINT_ATTN_Q_PROJ;
+    txd_sublayer part = txd_sublayer_of(config, (txd_sublayer_kind)kind);
 
     switch (own) {
     case TXD_POINT_ATTN_Q_PROJ:
     case TXD_POINT_ATTN_K_PROJ:
     case TXD_POINT_ATTN_V:
-        add(to,
-            of_memory ? TXD_POINT_INPUT_MEMORY : txd_input_of_attention(config, kind),
-            false);
+        add(to, of_memory ? TXD_POINT_INPUT_MEMORY : part.input, false);
         return;
     case TXD_POINT_ATTN_Q: /* a rotation mixes lanes */
         add(to, txd_point_in(kind, TXD_POINT_ATTN_Q_PROJ), false);
@@ -57,6 +58,27 @@ static void add_sum(list *to, txd_point stream, txd_point branch)
     add(to, branch, true);
 }
 
+/* What joins a sublayer to its block: norms, branch and sum. False for other points. */
+static bool add_joint(list *to, const txd_config *config, txd_point point)
+{
+    txd_sublayer part;
+
+    if (txd_point_is_norm(point)) {
+        add(to, txd_input_of_norm(config, point), false);
+        return true;
+    }
+    if (!txd_sublayer_with(&part, config, point) || point == part.out)
+        return false;
+    if (point == part.branch) {
+        add(to, part.over == TXD_POINT_COUNT ? part.out : part.over, true);
+        return true;
+    }
+    add_sum(to, part.stream, part.branch);
+    if (part.beside != TXD_POINT_COUNT)
+        add(to, part.beside, true);
+    return true;
+}
+
 /* What a value that no attention makes is made from. */
 static void add_rest(list *to, const txd_config *config, const txd_site *site)
 {
@@ -68,22 +90,6 @@ static void add_rest(list *to, const txd_config *config, const txd_site *site)
         if (site->layer == 0)
             add(to, TXD_POINT_EMBED_OUT, true);
         return;
-    case TXD_POINT_NORM1_OUT:
-    case TXD_POINT_NORM_CROSS_OUT:
-    case TXD_POINT_NORM2_OUT:
-    case TXD_POINT_FINAL_NORM:
-        add(to, txd_input_of_norm(config, site->point), false);
-        return;
-    case TXD_POINT_RESID_MID:
-        add_sum(to, TXD_POINT_RESID_PRE, TXD_POINT_ATTN_BRANCH);
-        return;
-    case TXD_POINT_RESID_CROSS:
-        add_sum(to, txd_stream_into_attention(config, TXD_ATTENTION_CROSS),
-                TXD_POINT_CROSS_BRANCH);
-        return;
-    case TXD_POINT_RESID_POST:
-        add_sum(to, txd_stream_into_mlp(config), TXD_POINT_MLP_BRANCH);
-        return;
     case TXD_POINT_LOGITS:
         add(to,
             config->final_norm ? TXD_POINT_FINAL_NORM : txd_stream_after_layer(config),
@@ -94,7 +100,7 @@ static void add_rest(list *to, const txd_config *config, const txd_site *site)
         return;
     case TXD_POINT_MLP_GATE:
     case TXD_POINT_MLP_UP:
-        add(to, txd_input_of_mlp(config), false);
+        add(to, txd_sublayer_of(config, TXD_SUBLAYER_MLP).input, false);
         return;
     case TXD_POINT_MLP_GATE_ACT:
         add(to, TXD_POINT_MLP_GATE, true);
@@ -106,9 +112,6 @@ static void add_rest(list *to, const txd_config *config, const txd_site *site)
         return;
     case TXD_POINT_MLP_OUT:
         add(to, TXD_POINT_MLP_ACT, false);
-        return;
-    case TXD_POINT_MLP_BRANCH:
-        add(to, TXD_POINT_MLP_OUT, true);
         return;
     default:
         return;
@@ -122,7 +125,9 @@ static size_t operands_of_value(txd_operand out[TXD_OPERANDS], const txd_config 
     list to = {.out = out};
     size_t kept = 0;
 
-    if (own >= TXD_POINT_ATTN_Q_PROJ && own <= TXD_POINT_ATTN_BRANCH)
+    if (add_joint(&to, config, site->point))
+        ;
+    else if (own >= TXD_POINT_ATTN_Q_PROJ && own <= TXD_POINT_ATTN_OUT)
         add_attention(&to, config, site->point);
     else
         add_rest(&to, config, site);
@@ -135,7 +140,7 @@ static size_t operands_of_value(txd_operand out[TXD_OPERANDS], const txd_config 
 /* Readers stand where the value does; those of the last layer's stream after it. */
 static bool may_read(const txd_config *config, txd_point reader, const txd_site *site)
 {
-    bool is_end = reader == TXD_POINT_FINAL_NORM || reader == TXD_POINT_LOGITS;
+    bool is_end = !txd_point_per_layer(reader) && reader > TXD_POINT_RESID_POST;
 
     if (!txd_point_exists(config, reader))
         return false;

@@ -19,8 +19,8 @@ typedef struct txd_operand {
 } txd_operand;
 
 /* Most operands of a site; of the needs of a tap at a point, the end included. */
-#define TXD_OPERANDS 5
-#define TXD_OPERAND_NEEDS 12
+#define TXD_OPERANDS 8
+#define TXD_OPERAND_NEEDS 16
 
 /* The operands of a site, by the claimed configuration; returns how many. Of a value
  * what its operation reads (parameters left out); of a gradient the gradients of what

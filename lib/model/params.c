@@ -213,6 +213,11 @@ static txd_status fill(txd_params *params, const txd_config *config, txd_dtype d
     return params->is_bare ? TXD_OK : add_values(params);
 }
 
+#define HAS_NORM (c->norm_placement != TXD_PLACEMENT_BRANCH)
+#define HAS_NORM_OVER                                                                  \
+    (c->norm_placement == TXD_PLACEMENT_SANDWICH ||                                    \
+     c->norm_placement == TXD_PLACEMENT_BRANCH)
+
 bool txd_param_exists(const txd_config *config, txd_param_id id)
 {
     const txd_config *c = config;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/select.h"
+#include "model/block.h"
 
 #define PREFIX "layers."
 
@@ -20,12 +21,12 @@ static const txd_point_info points[TXD_POINT_COUNT] = {
 #undef TXD_POINT
 };
 
-/* One block after the projections, the same for every placement of the norms. */
+/* What an attention forms before its output, in order. */
 static const txd_point attention[] = {
     TXD_POINT_ATTN_Q_PROJ, TXD_POINT_ATTN_K_PROJ,  TXD_POINT_ATTN_Q,
     TXD_POINT_ATTN_K,      TXD_POINT_ATTN_V,       TXD_POINT_ATTN_SCORES,
     TXD_POINT_ATTN_MASKED, TXD_POINT_ATTN_WEIGHTS, TXD_POINT_ATTN_HEADS,
-    TXD_POINT_ATTN_MERGED, TXD_POINT_ATTN_OUT,     TXD_POINT_ATTN_BRANCH,
+    TXD_POINT_ATTN_MERGED,
 };
 
 /* points.def lists the points of both attentions in the same order. */
@@ -35,8 +36,10 @@ _Static_assert(TXD_POINT_CROSS_BRANCH - TXD_POINT_ATTN_BRANCH == CROSS_OFFSET &&
                "attn and cross have the same points");
 
 static const txd_point mlp[] = {
-    TXD_POINT_MLP_GATE, TXD_POINT_MLP_GATE_ACT, TXD_POINT_MLP_UP,
-    TXD_POINT_MLP_ACT,  TXD_POINT_MLP_OUT,      TXD_POINT_MLP_BRANCH,
+    TXD_POINT_MLP_GATE,
+    TXD_POINT_MLP_GATE_ACT,
+    TXD_POINT_MLP_UP,
+    TXD_POINT_MLP_ACT,
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -49,7 +52,7 @@ struct walk {
 
 static void add(struct walk *walk, txd_point point, int layer)
 {
-    if (!txd_point_exists(walk->config, point))
+    if (point == TXD_POINT_COUNT || !txd_point_exists(walk->config, point))
         return;
     if (walk->stops)
         walk->stops[walk->count] = (txd_stop){.point = point, .layer = layer};
@@ -62,35 +65,26 @@ static void add_all(struct walk *walk, const txd_point *list, size_t count, int 
         add(walk, list[i], layer);
 }
 
-static void add_cross(struct walk *walk, int layer, bool post)
+static void add_sublayer(struct walk *walk, txd_sublayer_kind kind, int layer)
 {
-    if (!post)
-        add(walk, TXD_POINT_NORM_CROSS_OUT, layer);
-    for (size_t i = 0; i < LENGTH(attention); i++)
-        add(walk, txd_point_in(TXD_ATTENTION_CROSS, attention[i]), layer);
-    add(walk, TXD_POINT_RESID_CROSS, layer);
-    if (post)
-        add(walk, TXD_POINT_NORM_CROSS_OUT, layer);
+    txd_sublayer part = txd_sublayer_of(walk->config, kind);
+    const txd_point ends[] = {part.out, part.over, part.branch, part.sum, part.after};
+
+    if (!txd_sublayer_exists(walk->config, kind))
+        return;
+    add(walk, part.before, layer);
+    for (size_t i = 0; kind == TXD_SUBLAYER_MLP && i < LENGTH(mlp); i++)
+        add(walk, mlp[i], layer);
+    for (size_t i = 0; kind != TXD_SUBLAYER_MLP && i < LENGTH(attention); i++)
+        add(walk, txd_point_in((txd_attention_kind)kind, attention[i]), layer);
+    add_all(walk, ends, LENGTH(ends), layer);
 }
 
 static void add_layer(struct walk *walk, int layer)
 {
-    bool post = walk->config->norm_placement == TXD_PLACEMENT_POST;
-
     add(walk, TXD_POINT_RESID_PRE, layer);
-    if (!post)
-        add(walk, TXD_POINT_NORM1_OUT, layer);
-    add_all(walk, attention, LENGTH(attention), layer);
-    add(walk, TXD_POINT_RESID_MID, layer);
-    if (post)
-        add(walk, TXD_POINT_NORM1_OUT, layer);
-    add_cross(walk, layer, post);
-    if (!post)
-        add(walk, TXD_POINT_NORM2_OUT, layer);
-    add_all(walk, mlp, LENGTH(mlp), layer);
-    add(walk, TXD_POINT_RESID_POST, layer);
-    if (post)
-        add(walk, TXD_POINT_NORM2_OUT, layer);
+    for (int kind = 0; kind < TXD_SUBLAYER_COUNT; kind++)
+        add_sublayer(walk, (txd_sublayer_kind)kind, layer);
 }
 
 static void add_pass(struct walk *walk)
@@ -150,11 +144,6 @@ static txd_status fail_missing(const char *name, const char *rest, int layer)
     point = find(nearest);
     txd_point_name(full, sizeof full, (txd_point)point, layer < 0 ? 0 : layer);
     return txd_fail(TXD_ERR_MISSING, "\"%.200s\" is no point; nearest: %s", name, full);
-}
-
-static bool is_pre(const txd_config *config)
-{
-    return config->norm_placement == TXD_PLACEMENT_PRE;
 }
 
 /* True where keys are rows of the memory. */
@@ -286,70 +275,23 @@ bool txd_point_is_of_memory(txd_point point)
            point == TXD_POINT_CROSS_K || point == TXD_POINT_CROSS_V;
 }
 
-txd_point txd_stream_into_attention(const txd_config *config, txd_attention_kind kind)
+/* What the sublayers have besides their insides, by the conventions. */
+static bool is_joint(txd_point point)
 {
-    if (kind == TXD_ATTENTION_SELF)
-        return TXD_POINT_RESID_PRE;
-    return is_pre(config) ? TXD_POINT_RESID_MID : TXD_POINT_NORM1_OUT;
-}
-
-txd_point txd_stream_into_mlp(const txd_config *config)
-{
-    if (config->cross)
-        return is_pre(config) ? TXD_POINT_RESID_CROSS : TXD_POINT_NORM_CROSS_OUT;
-    return is_pre(config) ? TXD_POINT_RESID_MID : TXD_POINT_NORM1_OUT;
-}
-
-txd_point txd_stream_after_attention(txd_attention_kind kind)
-{
-    return kind == TXD_ATTENTION_CROSS ? TXD_POINT_RESID_CROSS : TXD_POINT_RESID_MID;
-}
-
-txd_point txd_norm_of_attention(txd_attention_kind kind)
-{
-    return kind == TXD_ATTENTION_CROSS ? TXD_POINT_NORM_CROSS_OUT : TXD_POINT_NORM1_OUT;
-}
-
-txd_point txd_input_of_attention(const txd_config *config, txd_attention_kind kind)
-{
-    return is_pre(config) ? txd_norm_of_attention(kind)
-                          : txd_stream_into_attention(config, kind);
-}
-
-txd_point txd_input_of_mlp(const txd_config *config)
-{
-    return is_pre(config) ? TXD_POINT_NORM2_OUT : txd_stream_into_mlp(config);
-}
-
-txd_point txd_input_of_norm(const txd_config *config, txd_point norm)
-{
-    bool pre = is_pre(config);
-
-    switch (norm) {
-    case TXD_POINT_NORM1_OUT:
-        return pre ? TXD_POINT_RESID_PRE : TXD_POINT_RESID_MID;
-    case TXD_POINT_NORM_CROSS_OUT:
-        return pre ? TXD_POINT_RESID_MID : TXD_POINT_RESID_CROSS;
-    case TXD_POINT_NORM2_OUT:
-        return pre ? txd_stream_into_mlp(config) : TXD_POINT_RESID_POST;
-    default:
-        return txd_stream_after_layer(config);
-    }
-}
-
-txd_point txd_stream_after_layer(const txd_config *config)
-{
-    return is_pre(config) ? TXD_POINT_RESID_POST : TXD_POINT_NORM2_OUT;
+    return txd_point_is_norm(point) || point == TXD_POINT_RESID_MID ||
+           point == TXD_POINT_RESID_CROSS;
 }
 
 bool txd_point_exists(const txd_config *config, txd_point point)
 {
+    txd_sublayer part;
+
+    if (txd_point_per_layer(point) && is_joint(point))
+        return txd_sublayer_with(&part, config, point);
     if (txd_point_attention(point) == TXD_ATTENTION_CROSS)
         return config->cross;
     switch (point) {
     case TXD_POINT_INPUT_MEMORY:
-    case TXD_POINT_NORM_CROSS_OUT:
-    case TXD_POINT_RESID_CROSS:
         return config->cross;
     case TXD_POINT_INPUT_LABELS:
     case TXD_POINT_LOGITS:

@@ -81,21 +81,6 @@ bool txd_point_exists(const txd_config *config, txd_point point);
 /* True where the rows of a value are those of the memory: `input.memory`, `cross.k`. */
 bool txd_point_is_of_memory(txd_point point);
 
-/* What enters a part of a block, and is added to what the part makes. */
-txd_point txd_stream_into_attention(const txd_config *config, txd_attention_kind kind);
-txd_point txd_stream_into_mlp(const txd_config *config);
-/* Its sum with the branch, and the norm of the part. */
-txd_point txd_stream_after_attention(txd_attention_kind kind);
-txd_point txd_norm_of_attention(txd_attention_kind kind);
-/* What the projections of an attention read, and the MLP: the norm, if it comes first,
- * or the stream. */
-txd_point txd_input_of_attention(const txd_config *config, txd_attention_kind kind);
-txd_point txd_input_of_mlp(const txd_config *config);
-/* What a norm reads: `norm1.out`, `norm_cross.out`, `norm2.out` or `final.norm`. */
-txd_point txd_input_of_norm(const txd_config *config, txd_point norm);
-/* What the next block reads. */
-txd_point txd_stream_after_layer(const txd_config *config);
-
 /* One stop of the walk through a pass. */
 typedef struct txd_stop {
     txd_point point;

@@ -74,10 +74,9 @@ static struct txd_stay *value_at(txd_run *run, size_t stop)
 /* Its backward entry reads what the operation read. */
 static bool reads_again(txd_point point)
 {
+    if (txd_point_is_norm(point))
+        return true;
     switch (txd_point_in_self(point)) {
-    case TXD_POINT_NORM1_OUT:
-    case TXD_POINT_NORM_CROSS_OUT:
-    case TXD_POINT_NORM2_OUT:
     case TXD_POINT_ATTN_Q_PROJ:
     case TXD_POINT_ATTN_K_PROJ:
     case TXD_POINT_ATTN_V:
@@ -89,7 +88,6 @@ static bool reads_again(txd_point point)
     case TXD_POINT_MLP_UP:
     case TXD_POINT_MLP_ACT:
     case TXD_POINT_MLP_OUT:
-    case TXD_POINT_FINAL_NORM:
     case TXD_POINT_LOGITS:
         return true;
     default:
@@ -151,17 +149,11 @@ static void read_names(txd_run *run, const txd_tap *tap)
 
 static bool is_cheap(const txd_run *run, txd_point point)
 {
-    switch (point) {
-    case TXD_POINT_NORM1_OUT:
-    case TXD_POINT_NORM_CROSS_OUT:
-    case TXD_POINT_NORM2_OUT: /* after the sums, they are the stream itself */
-        return config_of(run)->norm_placement == TXD_PLACEMENT_PRE;
-    case TXD_POINT_MLP_GATE_ACT:
-    case TXD_POINT_MLP_ACT:
+    txd_sublayer part;
+
+    if (point == TXD_POINT_MLP_GATE_ACT || point == TXD_POINT_MLP_ACT)
         return true;
-    default:
-        return false;
-    }
+    return txd_sublayer_with(&part, config_of(run), point) && point == part.before;
 }
 
 /* Made as the way back enters the layer, from what must be there by then. */

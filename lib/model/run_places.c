@@ -106,7 +106,8 @@ struct txd_home *txd_run_home(const txd_run *run, txd_point point, int layer)
 
 bool txd_run_makes_again(const txd_run *run, txd_point point, int layer)
 {
-    const struct txd_home *home = txd_run_home(run, point, layer);
+    const struct txd_home *home =
+        point == TXD_POINT_COUNT ? NULL : txd_run_home(run, point, layer);
 
     return home != NULL && is_there(&home->again);
 }
@@ -149,6 +150,7 @@ void txd_run_enter_back(txd_run *run, int layer)
         if (!txd_point_per_layer((txd_point)p))
             continue;
         run->value[p] = run->gradient[p] = run->d_own[p] = run->own[p] = NULL;
+        run->begun[p] = false;
         if (home == NULL)
             continue;
         root = &run->homes[home->root].value;

@@ -5,6 +5,7 @@
 #ifndef TXD_MODEL_RUN_PRIVATE_H
 #define TXD_MODEL_RUN_PRIVATE_H
 
+#include "model/block.h"
 #include "model/plan.h"
 
 #ifdef __cplusplus
@@ -13,13 +14,11 @@ extern "C" {
 
 /* Parameters of one layer in the backend's memory; NULL where the model has none. */
 struct txd_attention_weights {
-    const void *norm_gain, *norm_bias;
     const void *q, *q_bias, *k, *k_bias, *v, *v_bias, *o, *o_bias;
 };
 
 struct txd_layer_weights {
     struct txd_attention_weights attention[2]; /* by txd_attention_kind */
-    const void *norm2_gain, *norm2_bias;
     const void *gate, *gate_bias, *up, *up_bias, *down, *down_bias;
 };
 
@@ -40,10 +39,16 @@ struct txd_model {
     size_t bytes; /* of all parameters as the backend stores them */
     struct txd_model_param *params; /* in the order of txd_params_at */
     size_t param_count;
+    const char **places; /* by (layer or 0, id): where it lies; NULL if there is none */
     struct txd_layer_weights *layers;
     const struct txd_turns **turns; /* (n_layers); NULL where the base says it all */
-    const void *embed_tok, *embed_pos, *final_gain, *final_bias, *head;
+    const void *embed_tok, *embed_pos, *head;
 };
+
+/* A parameter in the backend's memory; NULL if the model has none such. `layer` is -1
+ * for those outside of layers. */
+const void *txd_model_parameter(const struct txd_model *model, txd_param_id id,
+                                int layer);
 
 /* One tile of attention in flight: a block of query rows of one head. Columns of all
  * arrays are the computed keys [key_begin, key_end); [begin, end), counted from
@@ -201,8 +206,9 @@ struct txd_run {
     /* The backward half: gradients of the points of the current layer and of those
      * outside of layers, in their own buffers; in `gradient` once they are complete. */
     void *d_own[TXD_POINT_COUNT], *gradient[TXD_POINT_COUNT];
-    void *d_logits;     /* a row tile */
-    void *d_parameters; /* laid out by the offsets of the model's parameters */
+    bool begun[TXD_POINT_COUNT]; /* something has reached it (txd_gradient_begun) */
+    void *d_logits;              /* a row tile */
+    void *d_parameters;          /* laid out by the offsets of the model's parameters */
 };
 
 /* Where an operation is called. */
@@ -314,7 +320,7 @@ txd_status txd_run_store(txd_run *run, void *values, size_t count);
 txd_extent txd_run_extent(const txd_run *run);
 size_t txd_run_keys(const txd_run *run, txd_attention_kind kind);
 
-/* The parts of a block (attention.c, mlp.c): read run->value, offer every point. */
+/* The sublayers of a block (attention.c, mlp.c): read run->value, offer every point. */
 txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind);
 txd_status txd_mlp_forward(txd_run *run, int layer);
 /* A whole pass over run->actual (decoder.c), and back (backward.c). */
@@ -333,17 +339,12 @@ txd_status txd_logits_in_tiles(txd_run *run,
  * where a tap edits it. */
 void txd_run_repeat(txd_run *run, txd_point point, size_t count);
 
-/* Shared by the parts: one norm, one linear map, one residual addition. `layer` is -1
- * for the final norm. */
-struct txd_norm_map {
-    txd_point out, in;
-    const void *gain, *bias;
-};
-struct txd_norm_map txd_final_norm(const txd_run *run);
-txd_status txd_layer_norm(txd_run *run, int layer, const struct txd_norm_map *map);
-txd_status txd_layer_residual(txd_run *run, int layer, txd_point out, txd_point branch,
-                              txd_point stream);
-txd_status txd_layer_branch(txd_run *run, int layer, txd_point branch, txd_point out);
+/* Shared by the sublayers: a norm (`layer` is -1 outside of layers; TXD_POINT_COUNT is
+ * none, and nothing is done), a linear map, and what comes behind the sublayer's
+ * output: the norm over it, the branch, the residual sum, the norm of that. */
+struct txd_norm_args txd_norm_here(txd_run *run, int layer, txd_point norm);
+txd_status txd_layer_norm(txd_run *run, int layer, txd_point norm);
+txd_status txd_layer_join(txd_run *run, int layer, const txd_sublayer *part);
 
 struct txd_linear_map {
     txd_point out; /* TXD_POINT_COUNT: writes to `buffer`, offers nothing */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conventions.h"
 #include "driver.h"
 #include "live.h"
 
@@ -91,6 +92,24 @@ START_TEST(the_presets_are_healthy_in_bfloat16_and_float16)
                  "n_layers = 4; max_seq_len = 64; residual_scale = 0.7; "
                  "norm_placement = \"%s\"; }; " RAGGED,
                  presets[i / 2], i % 2 ? "post" : "pre");
+        expect_silence(text, JUDGING ",padding");
+    }
+}
+END_TEST
+
+START_TEST(the_conventions_of_families_are_healthy_in_bfloat16_and_float16)
+{
+    for (size_t i = 0; i < CONVENTIONS; i++) {
+        const struct convention *c = &conventions[i];
+        char text[1024];
+
+        snprintf(
+            text, sizeof text,
+            "model : { %s vocab = 64; d_model = 32; n_heads = 4; n_layers = 3; "
+            "max_seq_len = 64; }; weights : { init = ( { params = \"*\"; scheme = "
+            "\"normal\"; std = 0.2; } ); }; input : { tokens = ([1, 5, 9, 2, 7, 3, "
+            "11, 40], [4, 4, 8], [3, 1, 2, 9, 60]); %s }; ",
+            c->model, c->is_cross ? "memory : { random : { length = 7; }; };" : "");
         expect_silence(text, JUDGING ",padding");
     }
 }
@@ -303,6 +322,7 @@ END_TEST
 
 TEST_MAIN(real_models_are_healthy_in_bfloat16_and_float16,
           the_presets_are_healthy_in_bfloat16_and_float16,
+          the_conventions_of_families_are_healthy_in_bfloat16_and_float16,
           a_recording_in_bfloat16_or_float16_gives_what_the_run_gave,
           faults_are_found_in_bfloat16_and_float16,
           a_row_may_be_off_by_one_rounding_or_two_if_every_step_rounds,

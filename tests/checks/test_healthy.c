@@ -2,6 +2,7 @@
  *
  * No law speaks on healthy models: real ones, and every variant of the decoder.
  */
+#include "conventions.h"
 #include "live.h"
 
 #include <stdio.h>
@@ -155,6 +156,28 @@ START_TEST(variants_of_the_block_are_healthy)
 }
 END_TEST
 
+/* Weights large enough that a norm over a fresh branch is not all eps. */
+START_TEST(the_conventions_of_families_are_healthy)
+{
+    for (size_t i = 0; i < CONVENTIONS; i++) {
+        const struct convention *c = &conventions[i];
+        bool has_positions =
+            strstr(c->model, "rotary") == NULL && strstr(c->model, "llama") == NULL;
+        char text[1024];
+
+        snprintf(text, sizeof text,
+                 "model : { %s vocab = 64; d_model = 32; n_heads = 4; n_layers = 3; "
+                 "d_ff = 64; max_seq_len = 64; }; weights : { init = ( { params = "
+                 "\"*\"; scheme = \"normal\"; std = 0.2; } ); }; " RAGGED "%s };",
+                 c->model,
+                 c->is_cross ? "memory : { random : { length = 7; }; valid = [7, 5, "
+                               "6]; };"
+                             : "");
+        expect_silence(text, has_positions ? "" : "position_norm");
+    }
+}
+END_TEST
+
 START_TEST(layouts_of_heads_and_projections_are_healthy)
 {
     const char *const layouts[] = {"separate", "fused"};
@@ -269,7 +292,7 @@ END_TEST
 
 TEST_MAIN(stories260K_is_healthy, gpt_nano_sort_is_healthy, the_presets_are_healthy,
           the_presets_are_healthy_at_2_12_and_24_layers_pre_and_post,
-          variants_of_the_block_are_healthy,
+          variants_of_the_block_are_healthy, the_conventions_of_families_are_healthy,
           layouts_of_heads_and_projections_are_healthy,
           variants_of_the_mask_are_healthy, one_token_alone_is_healthy,
           attention_that_is_all_grey_is_a_warning_and_before_training_information,

@@ -3,7 +3,10 @@
  * A replay gives taps the gradients that the live pass gave them: the same blocks in
  * the same order with the same bits, as far as they were recorded.
  */
+#include "conventions.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pass_log.h"
@@ -110,6 +113,23 @@ START_TEST(cross_attention_and_post_norm_replay_their_gradients)
     pass.cfg = translator;
     pass.memory = rows;
     compare(&pass, EVERYTHING, "*,*@grad", 0);
+}
+END_TEST
+
+START_TEST(the_conventions_of_families_replay_bit_for_bit)
+{
+    for (size_t i = 0; i < CONVENTIONS; i++) {
+        recorded_pass pass = made_pass(FULL);
+        char cfg[512];
+
+        snprintf(cfg, sizeof cfg,
+                 "model : { %s vocab = 40; d_model = 16; n_heads = 4; n_layers = 2; "
+                 "d_ff = 24; max_seq_len = 32; }; ",
+                 conventions[i].model);
+        pass.cfg = cfg;
+        pass.memory = conventions[i].is_cross ? rows : NULL;
+        compare(&pass, EVERYTHING, "*,*@grad", 0);
+    }
 }
 END_TEST
 
@@ -291,6 +311,7 @@ END_TEST
 TEST_MAIN(a_real_model_replays_its_gradients_bit_for_bit,
           padded_batches_of_changing_lengths_replay_their_gradients,
           cross_attention_and_post_norm_replay_their_gradients,
+          the_conventions_of_families_replay_bit_for_bit,
           gradients_in_16_bits_replay_bit_for_bit,
           statistics_of_gradients_follow_from_recorded_ones,
           statistics_of_gradients_replay_without_their_values,

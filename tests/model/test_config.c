@@ -140,6 +140,13 @@ START_TEST(bad_values_are_refused_by_name)
             "16777217");
     refused("model : { " SIZES " head_dim = 16777216; };", "n_heads 6",
             "head_dim 16777216");
+    refused("model : { " SIZES " parallel = true; norm_placement = \"post\"; };",
+            "model", "parallel");
+    refused("model : { " SIZES " parallel = true; cross = true; };", "model", "cross");
+    refused("model : { " SIZES " shared_norm = true; };", "model", "parallel = true");
+    refused("model : { " SIZES " parallel = true; shared_norm = true; norm_placement = "
+            "\"branch\"; };",
+            "model", "shared_norm");
     refused("model : { " SIZES " norm_eps = -1.0; };", "model.norm_eps", "-1");
     refused("model : { " SIZES " rope_width = 6; };", "rope_width 6", "head_dim 4");
     refused("model : { " SIZES " rope_width = 3; };", "rope_width 3", "odd");

@@ -76,8 +76,14 @@ static size_t expect_readers(const made *m, const txd_operand *list, size_t coun
 START_TEST(no_model_has_a_point_with_more_operands_than_are_kept)
 {
     const char *const rest[] = {
-        "", "preset = \"llama\";", "norm_placement = \"post\"; gated = true;",
-        "cross = true; gated = true;", "cross = true; norm_placement = \"post\";"};
+        "",
+        "preset = \"llama\";",
+        "norm_placement = \"post\"; gated = true;",
+        "cross = true; gated = true;",
+        "cross = true; norm_placement = \"post\";",
+        "norm_placement = \"sandwich\"; cross = true;",
+        "parallel = true; shared_norm = true; gated = true;",
+        "parallel = true; gated = true; norm_placement = \"branch\";"};
 
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         made m;

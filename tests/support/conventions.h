@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Conventions of families beyond those of the presets: what stands in the group `model`
+ * beside sizes. Tests that hold for every model run over all of them.
+ */
+#ifndef TEST_CONVENTIONS_H
+#define TEST_CONVENTIONS_H
+
+#include <stdbool.h>
+
+static const struct convention {
+    const char *name, *model;
+    bool is_cross; /* attends to a memory */
+} conventions[] = {
+    {"norms before and over the branches",
+     "preset = \"llama\"; norm_placement = \"sandwich\"; n_kv_heads = 2;", false},
+    {"layer norms over the branches alone",
+     "preset = \"gpt2\"; norm_placement = \"branch\"; residual_scale = 0.8;", false},
+    {"norms over gated branches",
+     "preset = \"llama\"; norm_placement = \"branch\"; n_kv_heads = 1;", false},
+    {"sandwiched cross-attention",
+     "preset = \"mini\"; norm_placement = \"sandwich\"; cross = true;", true},
+    {"cross-attention with norms over the branches",
+     "preset = \"gpt2\"; norm_placement = \"branch\"; cross = true;", true},
+    {"parallel, two norms",
+     "preset = \"gpt2\"; parallel = true; positions = \"rotary\"; rope_width = 2; "
+     "residual_scale = 0.7;",
+     false},
+    {"parallel, one norm",
+     "preset = \"gpt2\"; parallel = true; shared_norm = true; positions = \"rotary\"; "
+     "n_kv_heads = 1;",
+     false},
+    {"parallel, gated, sandwiched, one norm before",
+     "preset = \"llama\"; parallel = true; shared_norm = true; norm_placement = "
+     "\"sandwich\";",
+     false},
+    {"parallel, norms over the branches",
+     "preset = \"llama\"; parallel = true; norm_placement = \"branch\"; norm_eps = "
+     "1e-6;",
+     false},
+};
+enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
+
+#endif
