@@ -67,16 +67,41 @@ static bool holds(const txd_tensor_name *name, const txd_checkpoint *checkpoint,
             checkpoint->config.tie_embeddings);
 }
 
+static bool names_itself(const txd_naming *naming, txd_param_id id)
+{
+    for (size_t i = 0; i < naming->name_count; i++)
+        if (naming->names[i].id == id)
+            return true;
+    return false;
+}
+
+/* Entry `at` of a naming, then of what it follows; NULL where that one is not used, or
+ * past the end, where *past is set. */
+static const txd_tensor_name *entry_of(bool *past, const txd_naming *naming, size_t at)
+{
+    const txd_naming *rest = naming->rest;
+
+    *past = at >= naming->name_count + (rest ? rest->name_count : 0);
+    if (*past)
+        return NULL;
+    if (at < naming->name_count)
+        return &naming->names[at];
+    at -= naming->name_count;
+    return names_itself(naming, rest->names[at].id) ? NULL : &rest->names[at];
+}
+
 const txd_tensor_name *txd_stored_name(char text[TXD_NAME_BYTES],
                                        const txd_checkpoint *checkpoint,
                                        const txd_wanted *wanted, size_t *at)
 {
     const txd_naming *naming = naming_of(checkpoint, wanted->of_encoder);
-    const txd_tensor_name *name;
+    const txd_tensor_name *name = NULL;
+    bool past = naming == NULL;
 
-    while (naming && *at < naming->name_count) {
-        name = &naming->names[(*at)++];
-        if (!holds(name, checkpoint, wanted))
+    while (!past) {
+        name = entry_of(&past, naming, *at);
+        *at += !past;
+        if (!name || !holds(name, checkpoint, wanted))
             continue;
         if (name->name[0] == '/')
             snprintf(text, TXD_NAME_BYTES, "%s", name->name + 1);
@@ -121,7 +146,8 @@ static bool is_buffer_of(const txd_naming *naming, const char *name)
 {
     size_t layer = strlen(naming->layer), digits;
 
-    if (is_listed(naming->buffers, name))
+    if (is_listed(naming->buffers, name) ||
+        (naming->rest && is_buffer_of(naming->rest, name)))
         return true;
     if (strncmp(name, naming->layer, layer) != 0)
         return false;

@@ -46,8 +46,11 @@ START_TEST(fields_that_are_not_supported_are_refused_by_name)
             "convnext");
     refused(TXD_ERR_FORMAT, "{}", "model_type", "missing");
     refused(TXD_ERR_UNSUPPORTED,
+            LLAMA ", \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 8.0}}",
+            "rope_scaling", "dynamic");
+    refused(TXD_ERR_FORMAT,
             LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0}}",
-            "rope_scaling", "llama3");
+            "rope_scaling", "low_freq_factor");
     refused(TXD_ERR_UNSUPPORTED, LLAMA ", \"rope_scaling\": {\"factor\": 8.0}}",
             "rope_scaling", "null");
     refused(TXD_ERR_UNSUPPORTED, LLAMA ", \"hidden_act\": \"quick_gelu\"}",

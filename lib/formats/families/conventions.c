@@ -62,6 +62,21 @@ static txd_status fail_heads(const txd_reading *r, const txd_size_fields *fields
     return txd_reading_fail(r, fields->n_heads, TXD_ERR_FORMAT, text);
 }
 
+static txd_status read_head_dim(txd_reading *r, const txd_size_fields *fields)
+{
+    txd_config *c = &r->config;
+
+    if (fields->head_dim && txd_reading_find(r, fields->head_dim))
+        return txd_reading_size(&c->head_dim, r, fields->head_dim, 1, SIZE_LIMIT);
+    c->head_dim = fields->absent_head_dim;
+    if (c->head_dim > 0 && txd_reading_is_absent(r, fields->head_dim))
+        return TXD_OK;
+    if (c->d_model % c->n_heads != 0)
+        return fail_heads(r, fields);
+    c->head_dim = c->d_model / c->n_heads;
+    return TXD_OK;
+}
+
 static txd_status read_heads(txd_reading *r, const txd_size_fields *fields)
 {
     txd_config *c = &r->config;
@@ -69,18 +84,16 @@ static txd_status read_heads(txd_reading *r, const txd_size_fields *fields)
 
     TXD_TRY(need_size(&c->n_heads, r, fields->n_heads, COUNT_LIMIT));
     c->n_kv_heads = c->n_heads;
+    if (fields->n_kv_heads && txd_reading_is_absent(r, fields->n_kv_heads) &&
+        fields->absent_n_kv_heads > 0)
+        c->n_kv_heads = fields->absent_n_kv_heads;
     TXD_TRY(may_size(&c->n_kv_heads, r, fields->n_kv_heads, COUNT_LIMIT));
     if (c->n_heads % c->n_kv_heads != 0) {
         snprintf(text, sizeof text, "%zu does not divide %s %zu", c->n_kv_heads,
                  txd_reading_path(heads, r, fields->n_heads), c->n_heads);
         return txd_reading_fail(r, fields->n_kv_heads, TXD_ERR_FORMAT, text);
     }
-    if (!fields->head_dim || !txd_reading_find(r, fields->head_dim)) {
-        if (c->d_model % c->n_heads != 0)
-            return fail_heads(r, fields);
-        c->head_dim = c->d_model / c->n_heads;
-    }
-    TXD_TRY(may_size(&c->head_dim, r, fields->head_dim, SIZE_LIMIT));
+    TXD_TRY(read_head_dim(r, fields));
     c->value_dim = c->head_dim;
     return txd_reading_size(&c->value_dim, r, "|attention.value_length", 1, SIZE_LIMIT);
 }
@@ -150,74 +163,48 @@ txd_status txd_reading_activation(txd_reading *r, const char *field,
     return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED, text);
 }
 
-/* A rope_scaling or rope_parameters group that scales nothing. */
-static txd_status check_rope_type(const txd_reading *r, const char *field)
+txd_status txd_reading_window(txd_reading *r, size_t absent)
 {
-    static const char *const names[] = {"rope_type", "type"};
-    const txd_setting *group = txd_reading_find(r, field);
-    const char *type = NULL;
+    static const char field[] = "sliding_window|attention.sliding_window";
+
+    if (txd_reading_is_absent(r, field))
+        r->layer.window = absent;
+    return txd_reading_size(&r->layer.window, r, field, 1, LENGTH_LIMIT);
+}
+
+txd_status txd_reading_layer_type(const txd_reading *r, txd_layer_config *layer,
+                                  size_t i, bool *is_full)
+{
+    const char *type;
     char text[160];
 
-    if (!group)
-        return TXD_OK;
-    if (group->kind != TXD_SETTING_GROUP)
-        return txd_reading_fail(r, field, TXD_ERR_FORMAT, "expected null or a group");
-    for (size_t i = 0; i < 2; i++)
-        TXD_TRY(txd_setting_string(&type, group, names[i]));
-    if ((type && strcmp(type, "default") == 0) || (!type && group->count == 0))
-        return TXD_OK;
-    if (!type && txd_setting_find(group, "rope_theta") && group->count == 1)
-        return TXD_OK;
-    snprintf(text, sizeof text,
-             "scaled rotary positions (\"%.40s\") are not supported; only null and "
-             "\"default\" are",
-             type ? type : "no rope_type");
-    return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED, text);
+    TXD_TRY(txd_reading_word_at(&type, r, "layer_types", i));
+    if (type && strcmp(type, "full_attention") == 0)
+        *is_full = true;
+    else if (type && strcmp(type, "sliding_attention") == 0)
+        *is_full = false;
+    else if (type) {
+        snprintf(text, sizeof text,
+                 "\"%.40s\" (layer %zu) is not supported; \"full_attention\" and "
+                 "\"sliding_attention\" are",
+                 type, i);
+        return txd_reading_fail(r, "layer_types", TXD_ERR_UNSUPPORTED, text);
+    }
+    if (*is_full)
+        layer->window = 0;
+    return TXD_OK;
 }
 
-static txd_status check_gguf_scaling(const txd_reading *r)
+txd_status txd_reading_late_window(const txd_reading *r, txd_layer_config *layer,
+                                   size_t i)
 {
-    static const char field[] = "|rope.scaling.type";
-    const char *type = "none";
+    bool windows = false, is_full;
+    size_t first = 28;
 
-    TXD_TRY(txd_reading_string(&type, r, field));
-    if (strcmp(type, "none") == 0)
-        return TXD_OK;
-    return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED,
-                            "scaled rotary positions are not supported; only \"none\" "
-                            "is");
-}
-
-txd_status txd_reading_rope(txd_reading *r, const txd_rope_defaults *defaults)
-{
-    static const char of_all[] = "rope_parameters.partial_rotary_factor";
-    double share = defaults->share;
-    double *base = &r->layer.rope_base;
-    size_t *width = &r->layer.rope_width;
-
-    *base = defaults->base;
-    TXD_TRY(check_rope_type(r, "rope_scaling"));
-    TXD_TRY(check_rope_type(r, "rope_parameters"));
-    TXD_TRY(check_gguf_scaling(r));
-    TXD_TRY(txd_reading_real(base, r, "rope_theta|rope.freq_base", 1e-30, 1e30));
-    TXD_TRY(txd_reading_real(base, r, "rope_parameters.rope_theta", 1e-30, 1e30));
-    TXD_TRY(txd_reading_real(&share, r, "partial_rotary_factor", 0, 1));
-    TXD_TRY(txd_reading_real(&share, r, of_all, 0, 1));
-    *width = (size_t)((double)r->config.head_dim * share);
-    TXD_TRY(txd_reading_size(width, r, "|rope.dimension_count", 1, SIZE_LIMIT));
-    if (*width % 2 == 0 && *width > 0)
-        return TXD_OK;
-    return txd_reading_fail(r, "head_dim|rope.dimension_count", TXD_ERR_UNSUPPORTED,
-                            "rotary positions need an even number of lanes to turn");
-}
-
-txd_status txd_reading_window(txd_reading *r)
-{
-    bool used = true;
-
-    TXD_TRY(txd_reading_bool(&used, r, "use_sliding_window"));
-    if (!used)
-        return TXD_OK;
-    return txd_reading_size(&r->layer.window, r,
-                            "sliding_window|attention.sliding_window", 1, LENGTH_LIMIT);
+    TXD_TRY(txd_reading_bool(&windows, r, "use_sliding_window"));
+    TXD_TRY(txd_reading_size(&first, r, "max_window_layers", 0, COUNT_LIMIT));
+    if (!windows)
+        layer->window = 0;
+    is_full = i < first;
+    return txd_reading_layer_type(r, layer, i, &is_full);
 }

@@ -44,6 +44,7 @@ typedef struct txd_naming {
     const char *layer; /* "layers." */
     const txd_tensor_name *names;
     size_t name_count;
+    const struct txd_naming *rest; /* of the parameters that `names` lacks, or NULL */
     /* What files also hold and nothing needs; a '*' at the end matches any rest. Ended
      * by NULL; NULL = none. */
     const char *const *buffers, *const *layer_buffers;
@@ -77,8 +78,10 @@ struct txd_family {
     const txd_naming *gguf_naming; /* NULL: txd_gguf_naming */
 };
 
-/* The names that most architectures have in GGUF files. */
-extern const txd_naming txd_gguf_naming;
+/* The names that most architectures have in GGUF files, and Llama's in config.json's
+ * world, which many families follow. */
+extern const txd_naming txd_gguf_naming, txd_usual_naming;
+extern const char *const txd_usual_prefixes[]; /* "model." and none */
 
 #define TXD_FAMILY(name) extern const txd_family txd_family_##name;
 #define TXD_REFUSED(type, why)
@@ -97,6 +100,10 @@ txd_status txd_family_read(txd_reading *r);
 const char *txd_reading_path(char text[160], const txd_reading *r, const char *field);
 /* Its setting, NULL if absent or null. */
 const txd_setting *txd_reading_find(const txd_reading *r, const char *field);
+
+/* Whether config.json says nothing of a field, not even null. False in GGUF files,
+ * whose absent fields are another matter. */
+bool txd_reading_is_absent(const txd_reading *r, const char *field);
 
 /* Readers: an absent field leaves *out as it is. */
 txd_status txd_reading_size(size_t *out, const txd_reading *r, const char *field,
@@ -126,6 +133,8 @@ txd_status txd_reading_refuse(const txd_reading *r, const char *const *fields);
 typedef struct txd_size_fields {
     const char *d_model, *n_layers, *n_heads, *n_kv_heads, *head_dim, *d_ff, *length;
     bool may_lack_d_ff; /* then it is 4 d_model */
+    /* What the library takes where config.json has no such field; 0 = the usual. */
+    size_t absent_n_kv_heads, absent_head_dim;
 } txd_size_fields;
 
 /* Those of most families. */
@@ -142,7 +151,36 @@ typedef struct txd_rope_defaults {
 } txd_rope_defaults;
 txd_status txd_reading_rope(txd_reading *r, const txd_rope_defaults *defaults);
 
-/* sliding_window, which use_sliding_window = false switches off. */
-txd_status txd_reading_window(txd_reading *r);
+/* The same by parts: what a group at `path` states (a family may have several), then
+ * rope_width from the share of lanes. */
+txd_status txd_reading_rope_group(txd_layer_config *layer, double *share,
+                                  const txd_reading *r, const char *path);
+txd_status txd_reading_rope_width(txd_layer_config *layer, const txd_reading *r,
+                                  double share);
+
+/* Everything that Llama states, in its fields: norms before branches, rotary positions,
+ * a gated MLP, biases, a tied head; with what the library takes for absent fields. */
+typedef struct txd_usual {
+    const txd_size_fields *sizes; /* NULL: txd_usual_sizes */
+    const char *activation_field, *activation;
+    double norm_eps;
+    txd_rope_defaults rope;
+} txd_usual;
+extern const txd_usual txd_usual_llama;
+txd_status txd_reading_usual(txd_reading *r, const txd_usual *usual);
+
+/* sliding_window; `absent` is what the library takes where config.json has no such
+ * field at all (null = no window). */
+txd_status txd_reading_window(txd_reading *r, size_t absent);
+/* Where the library ties the head if config.json does not say. */
+void txd_reading_tied_if_unstated(txd_reading *r);
+/* What layer_types says of layer i, if it is there: *is_full is what holds without it.
+ * A full layer loses its window. */
+txd_status txd_reading_layer_type(const txd_reading *r, txd_layer_config *layer,
+                                  size_t i, bool *is_full);
+/* Qwen's: use_sliding_window, from layer max_window_layers on unless layer_types says
+ * which. */
+txd_status txd_reading_late_window(const txd_reading *r, txd_layer_config *layer,
+                                   size_t i);
 
 #endif

@@ -32,6 +32,14 @@ const txd_setting *txd_reading_find(const txd_reading *r, const char *field)
     return setting && setting->kind != TXD_SETTING_NULL ? setting : NULL;
 }
 
+bool txd_reading_is_absent(const txd_reading *r, const char *field)
+{
+    char text[160];
+    const char *path = txd_reading_path(text, r, field);
+
+    return !r->architecture && path && !txd_setting_find(r->root, path);
+}
+
 txd_status txd_reading_fail(const txd_reading *r, const char *field, txd_status status,
                             const char *text)
 {
