@@ -5,11 +5,8 @@
  */
 #include "formats/checkpoint.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "formats/checkpoint_internal.h"
 #include "formats/json_read.h"
@@ -18,80 +15,6 @@
 
 #define CONFIG "config.json"
 #define TENSORS "model.safetensors"
-
-static char *join(txd_arena *arena, const char *folder, size_t length, const char *name)
-{
-    char *path = txd_arena_alloc(arena, length + strlen(name) + 2, 1);
-
-    if (!path)
-        return NULL;
-    memcpy(path, folder, length);
-    if (length != 0 && folder[length - 1] != '/')
-        path[length++] = '/';
-    strcpy(path + length, name);
-    return path;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
-/* The two files of a folder, or of a .safetensors file. */
-static txd_status find_files(const char **config, txd_checkpoint *checkpoint,
-                             const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    struct stat file;
-    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-
-    if (stat(path, &file) != 0)
-        return txd_fail(TXD_ERR_IO,
-                        "%s: %s; expected a folder with " CONFIG " and " TENSORS, path,
-                        strerror(errno));
-    if (S_ISDIR(file.st_mode)) {
-        *config = join(checkpoint->arena, path, strlen(path), CONFIG);
-        checkpoint->path = join(checkpoint->arena, path, strlen(path), TENSORS);
-    } else if (ends_with(path, ".safetensors")) {
-        *config = join(checkpoint->arena, path, folder, CONFIG);
-        checkpoint->path = txd_arena_string(checkpoint->arena, path);
-    } else {
-        return txd_fail(TXD_ERR_UNSUPPORTED,
-                        "%s: a model is read from a folder with " CONFIG " and " TENSORS
-                        ", or from a .safetensors file beside its " CONFIG,
-                        path);
-    }
-    return *config && checkpoint->path ? TXD_OK : TXD_ERR_MEMORY;
-}
-
-/* A model in several files is not read; say so rather than "no such file". */
-static txd_status open_tensors(txd_checkpoint *checkpoint)
-{
-    txd_status status = txd_safetensors_open(&checkpoint->trace, checkpoint->path);
-    size_t folder = strlen(checkpoint->path) - strlen(TENSORS);
-    struct stat file;
-    char *index;
-
-    if (status != TXD_ERR_IO || !ends_with(checkpoint->path, TENSORS))
-        return status;
-    if (stat(checkpoint->path, &file) == 0)
-        return status;
-    index = join(checkpoint->arena, checkpoint->path, folder, TENSORS ".index.json");
-    if (!index)
-        return TXD_ERR_MEMORY;
-    if (stat(index, &file) != 0)
-        return txd_fail(status,
-                        "%s; of a model's folder " CONFIG " and " TENSORS
-                        " are read: save it with save_pretrained(folder, "
-                        "safe_serialization=True)",
-                        txd_message());
-    return txd_fail(
-        TXD_ERR_UNSUPPORTED,
-        "%s: a model in several files is not supported; save it as one " TENSORS,
-        index);
-}
 
 /* As many layers as there are tensors at most: that bounds the memory. */
 static txd_status make_layers(txd_checkpoint *checkpoint)
@@ -163,14 +86,12 @@ static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
 
 static txd_status open_files(txd_checkpoint *checkpoint, const char *path)
 {
-    const char *config = NULL;
-    txd_setting *root;
+    txd_setting *root = NULL;
+    bool is_gguf = false;
 
     TXD_TRY(txd_arena_create(&checkpoint->arena));
-    TXD_TRY(find_files(&config, checkpoint, path));
-    TXD_TRY(txd_json_load(&root, checkpoint->arena, config));
-    TXD_TRY(open_tensors(checkpoint));
-    return resolve(checkpoint, root, false);
+    TXD_TRY(txd_checkpoint_files(&root, &is_gguf, checkpoint, path));
+    return resolve(checkpoint, root, is_gguf);
 }
 
 static txd_status open_bytes(txd_checkpoint *checkpoint, const char *config,
@@ -184,6 +105,19 @@ static txd_status open_bytes(txd_checkpoint *checkpoint, const char *config,
     TXD_TRY(txd_json_parse(&root, checkpoint->arena, CONFIG, config, config_count));
     TXD_TRY(txd_safetensors_parse(&checkpoint->trace, TENSORS, tensors, tensors_count));
     return resolve(checkpoint, root, false);
+}
+
+static txd_status open_gguf_bytes(txd_checkpoint *checkpoint, const void *bytes,
+                                  size_t count)
+{
+    const txd_gguf *gguf = NULL;
+    txd_setting *root = NULL;
+
+    TXD_TRY(txd_arena_create(&checkpoint->arena));
+    checkpoint->path = "model.gguf";
+    TXD_TRY(txd_gguf_parse(&checkpoint->trace, &gguf, checkpoint->path, bytes, count));
+    TXD_TRY(txd_checkpoint_take_gguf(&root, checkpoint, gguf));
+    return resolve(checkpoint, root, true);
 }
 
 static txd_status finish(txd_checkpoint **out, txd_checkpoint *checkpoint,
@@ -215,6 +149,16 @@ txd_status txd_checkpoint_parse(txd_checkpoint **out, const char *config,
         return txd_fail(TXD_ERR_MEMORY, "no memory");
     return finish(out, checkpoint,
                   open_bytes(checkpoint, config, config_count, tensors, tensors_count));
+}
+
+txd_status txd_checkpoint_parse_gguf(txd_checkpoint **out, const void *bytes,
+                                     size_t count)
+{
+    txd_checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+
+    if (!checkpoint)
+        return txd_fail(TXD_ERR_MEMORY, "no memory");
+    return finish(out, checkpoint, open_gguf_bytes(checkpoint, bytes, count));
 }
 
 void txd_checkpoint_destroy(txd_checkpoint *checkpoint)

@@ -16,15 +16,18 @@ extern "C" {
 
 typedef struct txd_checkpoint txd_checkpoint;
 
-/* Opens a folder (config.json and model.safetensors) or a .safetensors file beside its
- * config.json. Weights are mapped. The caller owns *out. Errors name the field of
- * config.json or the tensor that decided. */
+/* Opens a .gguf file; a folder with config.json and model.safetensors, or its index of
+ * several files, or one .npz, or else its only .gguf; one of these files beside its
+ * config.json; or a .bin file of llama2.c. Weights are mapped. The caller owns *out.
+ * Errors name the field of config.json or the tensor that decided. */
 txd_status txd_checkpoint_open(txd_checkpoint **out, const char *path);
-/* The same over the bytes of the two files; those of the tensors must outlive the
- * checkpoint (fuzzing, tests). */
+/* The same over the bytes of the two files, or of a GGUF file; those of the tensors
+ * must outlive the checkpoint (fuzzing, tests). */
 txd_status txd_checkpoint_parse(txd_checkpoint **out, const char *config,
                                 size_t config_count, const void *tensors,
                                 size_t tensors_count);
+txd_status txd_checkpoint_parse_gguf(txd_checkpoint **out, const void *bytes,
+                                     size_t count);
 void txd_checkpoint_destroy(txd_checkpoint *checkpoint); /* NULL is allowed */
 
 /* "llama", "gpt2", ... */

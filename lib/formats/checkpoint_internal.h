@@ -8,6 +8,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/families/family_internal.h"
+#include "formats/gguf.h"
 
 #define TXD_NAME_BYTES 256
 
@@ -43,6 +44,15 @@ typedef struct txd_source {
     bool transposed;
     size_t groups, run, first, stride, rows;
 } txd_source;
+
+/* Opens what a path leads to: the tensors into checkpoint->trace, from
+ * checkpoint->path; *root is config.json, or GGUF metadata, or NULL (an .npz alone). */
+txd_status txd_checkpoint_files(txd_setting **root, bool *is_gguf,
+                                txd_checkpoint *checkpoint, const char *path);
+/* The settings of a GGUF file whose trace is open; ERR_UNSUPPORTED if it has but a
+ * vocabulary, or is a part of a model. */
+txd_status txd_checkpoint_take_gguf(txd_setting **root, txd_checkpoint *checkpoint,
+                                    const txd_gguf *gguf);
 
 /* Makes the sorted index of tensors; then finds out the prefix of a family. */
 txd_status txd_stored_index(txd_checkpoint *checkpoint);

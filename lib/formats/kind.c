@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/llama2c.h"
+
 #define ZIP_NAME_LENGTH 26
 #define ZIP_NAME 30
 
@@ -130,6 +132,8 @@ txd_file_kind txd_file_kind_at(const char *path)
         return TXD_FILE_OTHER;
     }
     fclose(file);
+    if (txd_llama2c_is(bytes, count, (size_t)about.st_size))
+        return TXD_FILE_LLAMA2C;
     return txd_file_kind_of(bytes, count);
 }
 
@@ -147,6 +151,7 @@ const char *txd_file_kind_name(txd_file_kind kind)
         [TXD_FILE_TORCH] = "what torch.save writes",
         [TXD_FILE_SAFETENSORS] = "safetensors",
         [TXD_FILE_GGUF] = "a GGUF model",
+        [TXD_FILE_LLAMA2C] = "a model of llama2.c",
         [TXD_FILE_PICTURE] = "a picture",
     };
 

@@ -26,6 +26,7 @@ typedef enum txd_file_kind {
     TXD_FILE_TORCH, /* what torch.save writes: a pickle, or an archive of one */
     TXD_FILE_SAFETENSORS,
     TXD_FILE_GGUF,
+    TXD_FILE_LLAMA2C, /* weights of llama2.c: told by its length, too */
     TXD_FILE_PICTURE,
 } txd_file_kind;
 
