@@ -15,6 +15,7 @@
 
 #define CONFIG "config.json"
 #define TENSORS "model.safetensors"
+#define OWN_NAME "embed.tok.weight"
 
 /* As many layers as there are tensors at most: that bounds the memory. */
 static txd_status make_layers(txd_checkpoint *checkpoint)
@@ -66,12 +67,31 @@ static bool is_tied(const txd_checkpoint *checkpoint)
     return !txd_source_exists(name, checkpoint, &head);
 }
 
+/* Without config.json the conventions are left to whoever asks for parameters. */
+static txd_status resolve_bare(txd_checkpoint *checkpoint)
+{
+    TXD_TRY(txd_stored_index(checkpoint));
+    checkpoint->has_own_names = txd_stored_find(checkpoint, OWN_NAME) != NULL;
+    if (!checkpoint->has_own_names)
+        return txd_fail(TXD_ERR_FORMAT,
+                        "%s: no " CONFIG " is beside it, and no array is named as "
+                        "txdiag names parameters (\"" OWN_NAME
+                        "\", \"layers.0.attn.q.weight\"): put the model's " CONFIG
+                        " beside it, or rename the arrays and give the sizes in the "
+                        "cfg",
+                        checkpoint->path);
+    checkpoint->reading.family = &txd_family_own;
+    txd_stored_prefix(checkpoint);
+    return TXD_OK;
+}
+
 /* Everything after the files are open. */
 static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
                           bool is_gguf)
 {
     TXD_TRY(txd_family_find(&checkpoint->reading, root, is_gguf));
     TXD_TRY(txd_stored_index(checkpoint));
+    checkpoint->has_own_names = txd_stored_find(checkpoint, OWN_NAME) != NULL;
     txd_stored_prefix(checkpoint);
     TXD_TRY(count_vocab(checkpoint));
     TXD_TRY(txd_family_read(&checkpoint->reading));
@@ -91,7 +111,7 @@ static txd_status open_files(txd_checkpoint *checkpoint, const char *path)
 
     TXD_TRY(txd_arena_create(&checkpoint->arena));
     TXD_TRY(txd_checkpoint_files(&root, &is_gguf, checkpoint, path));
-    return resolve(checkpoint, root, is_gguf);
+    return root ? resolve(checkpoint, root, is_gguf) : resolve_bare(checkpoint);
 }
 
 static txd_status open_bytes(txd_checkpoint *checkpoint, const char *config,
@@ -177,7 +197,7 @@ const char *txd_checkpoint_family(const txd_checkpoint *checkpoint)
 
 const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint)
 {
-    return &checkpoint->config;
+    return checkpoint->config.n_layers > 0 ? &checkpoint->config : NULL;
 }
 
 const txd_trace *txd_checkpoint_tensors(const txd_checkpoint *checkpoint)

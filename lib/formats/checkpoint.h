@@ -30,11 +30,13 @@ txd_status txd_checkpoint_parse_gguf(txd_checkpoint **out, const void *bytes,
                                      size_t count);
 void txd_checkpoint_destroy(txd_checkpoint *checkpoint); /* NULL is allowed */
 
-/* "llama", "gpt2", ... */
+/* "llama", "gpt2", ...; "txdiag" if no file says. */
 const char *txd_checkpoint_family(const txd_checkpoint *checkpoint);
 
 /* The configuration that the files state (a bias absent from every layer = no bias;
- * absent from some = error when opened). Owned by the checkpoint. */
+ * absent from some = error when opened). Owned by the checkpoint. NULL for an .npz
+ * without config.json, whose arrays have the names of parameters: what it is for, the
+ * caller has to know. */
 const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint);
 
 /* The stored tensors. Owned by the checkpoint. */

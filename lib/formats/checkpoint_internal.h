@@ -23,7 +23,8 @@ struct txd_checkpoint {
     txd_reading reading;
     const char *prefix; /* as this file has it */
     const char *path;   /* of the tensors, for messages */
-    txd_config config;
+    bool has_own_names; /* tensors are named as parameters are */
+    txd_config config;  /* n_layers 0: no file states one */
     txd_trace *trace;
     txd_stored *tensors; /* sorted by name */
     size_t count;

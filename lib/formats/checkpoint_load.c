@@ -249,6 +249,8 @@ txd_status txd_checkpoint_params(txd_params **out, const txd_checkpoint *checkpo
     txd_status status;
 
     TXD_TRY(txd_checkpoint_check_params(checkpoint, config));
+    if (!txd_checkpoint_config(checkpoint))
+        TXD_TRY(txd_stored_unused(checkpoint));
     TXD_TRY(txd_params_create(&params, config, widest(checkpoint)));
     status = load(&job, params, config, threads);
     free(job.pieces);

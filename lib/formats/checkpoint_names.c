@@ -47,9 +47,10 @@ txd_stored *txd_stored_find(const txd_checkpoint *checkpoint, const char *name)
 /* NULL where the family has no such stack. */
 static const txd_naming *naming_of(const txd_checkpoint *checkpoint, bool of_encoder)
 {
-    const txd_family *family = checkpoint->reading.family;
+    const txd_family *family =
+        checkpoint->has_own_names ? &txd_family_own : checkpoint->reading.family;
 
-    if (checkpoint->reading.architecture)
+    if (checkpoint->reading.architecture && !checkpoint->has_own_names)
         return of_encoder            ? NULL
                : family->gguf_naming ? family->gguf_naming
                                      : &txd_gguf_naming;

@@ -40,11 +40,12 @@ static txd_status fail_in(txd_status status, const txd_setting *root, const char
     return *place ? txd_fail_prefix(status, "%s", place) : status;
 }
 
-static txd_status check_exclusive(const txd_setting *root)
+/* A file that states no conventions leaves them to a preset. */
+static txd_status check_exclusive(const txd_setting *root, bool stated)
 {
     if (!is_given(root, "model.from"))
         return TXD_OK;
-    if (is_given(root, "model.preset"))
+    if (stated && is_given(root, "model.preset"))
         return fail_in(txd_fail(TXD_ERR_CONFIG, "a model is either from a file or by a "
                                                 "preset; remove preset or from"),
                        root, "model.preset");
@@ -280,7 +281,7 @@ txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting 
     txd_config c;
 
     TXD_TRY(check_version(root));
-    TXD_TRY(check_exclusive(root));
+    TXD_TRY(check_exclusive(root, defaults != NULL));
     TXD_TRY(read_base(&r));
     if (!defaults)
         TXD_TRY(check_required(root));

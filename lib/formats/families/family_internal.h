@@ -83,6 +83,9 @@ struct txd_family {
 extern const txd_naming txd_gguf_naming, txd_usual_naming;
 extern const char *const txd_usual_prefixes[]; /* "model." and none */
 
+/* Tensors under the names of params.def: a way to name, not to be found by a type. */
+extern const txd_family txd_family_own;
+
 #define TXD_FAMILY(name) extern const txd_family txd_family_##name;
 #define TXD_REFUSED(type, why)
 #include "formats/families/registry.def"
