@@ -39,6 +39,7 @@ static txd_status add(txd_norms *norms, const txd_config *c, txd_point out, int 
                        .layer = layer,
                        .width = c->d_model,
                        .eps = c->layers[layer < 0 ? last : layer].norm_eps,
+                       .offset = c->norm_offset,
                        .centred = c->norm == TXD_NORM_LAYER};
     norms->count++;
     if (txd_param_exists(c, txd_norm_bias(out)))
@@ -125,9 +126,17 @@ bool txd_norms_wants(const txd_norms *norms, const txd_site *site)
 txd_status txd_norms_take(txd_norms *norms, const txd_block *block)
 {
     txd_norm *norm;
-    double **place = place_of(norms, block->site, &norm);
+    double **place = place_of(norms, block->site, &norm), *before;
 
-    return place ? txd_law_vector(place, block, norm->width) : TXD_OK;
+    if (!place)
+        return TXD_OK;
+    before = *place;
+    TXD_TRY(txd_law_vector(place, block, norm->width));
+    if (place != &norm->gain || *place == before)
+        return TXD_OK;
+    for (size_t i = 0; i < norm->width; i++)
+        norm->gain[i] += norm->offset;
+    return TXD_OK;
 }
 
 size_t txd_norms_tokens(const txd_config *claimed)
@@ -138,7 +147,8 @@ size_t txd_norms_tokens(const txd_config *claimed)
 /* As lib/ops/bounds.c derives it: the mean is off by gamma_n mean|x|, hence each
  * deviation by at most delta; the variance by 2 delta / sd and gamma_{n+2} relatively;
  * then a handful of roundings. The gain and the bias are rounded once to the format of
- * the values, and so is the result. */
+ * the values, and so is the result. Of a gain with an offset it is the parameter that
+ * is rounded, and the sum once more: each is no more than the gain and the offset. */
 void txd_norm_expect(double *out, double *allowed, const txd_norm *norm,
                      const double *x, txd_roundoff u)
 {
@@ -165,6 +175,9 @@ void txd_norm_expect(double *out, double *allowed, const txd_norm *norm,
                 8 * u.accumulate * terms +
                 u.lost * (4 + 4 * fabs(norm->gain[i]) * inverse) + u.store * terms +
                 u.tiny * (fabs(z) + 1);
+        if (norm->offset != 0)
+            error += (u.store + u.accumulate + 0x1p-53) *
+                     (fabs(norm->gain[i]) + fabs(norm->offset)) * fabs(z);
         allowed[i] = error + u.store * (fabs(out[i]) + error) + u.tiny;
     }
 }

@@ -13,14 +13,14 @@ extern "C" {
 #endif
 
 /* One norm, as claimed. gain and bias (width) are NULL where they are not known; a norm
- * without bias has zeros. */
+ * without bias has zeros. The gain is the whole of it, with the offset. */
 typedef struct txd_norm {
     txd_point out, in;
     txd_point in_elsewhere; /* what it reads with another placement; or COUNT */
     int layer;              /* -1: of no layer */
     size_t width;
-    double eps;
-    bool centred; /* layernorm; else root mean square */
+    double eps, offset; /* offset: what of the gain is no parameter */
+    bool centred;       /* layernorm; else root mean square */
     double *gain, *bias;
 } txd_norm;
 

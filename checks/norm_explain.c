@@ -23,6 +23,7 @@ typedef enum affine {
     AFFINE_CLAIMED,
     AFFINE_NO_GAIN,
     AFFINE_GAIN_PLUS_ONE,
+    AFFINE_NO_OFFSET,
     AFFINE_NO_BIAS,
     AFFINE_NOTHING,
 } affine;
@@ -77,6 +78,8 @@ static double apply_affine(const way *w, const txd_norm *norm, size_t i, double 
         return core + bias;
     case AFFINE_GAIN_PLUS_ONE:
         return (1 + gain) * core + bias;
+    case AFFINE_NO_OFFSET:
+        return (gain - norm->offset) * core + bias;
     case AFFINE_NO_BIAS:
         return gain * core;
     case AFFINE_NOTHING:
@@ -308,6 +311,7 @@ static bool explain_rest(char *text, size_t bytes, const txd_norm_evidence *e,
         {ROOT_CLAIMED, AFFINE_NO_GAIN, "the gain is missing"},
         {ROOT_CLAIMED, AFFINE_NO_BIAS, "the bias is missing"},
         {ROOT_CLAIMED, AFFINE_NOTHING, "gain and bias are missing"},
+        {ROOT_CLAIMED, AFFINE_NO_OFFSET, "the offset of the gain is missing"},
         {ROOT_CLAIMED, AFFINE_GAIN_PLUS_ONE, "as if the gain were 1 + gain"},
         {ROOT_UNBIASED, AFFINE_CLAIMED, "the variance is divided by n - 1, not by n"},
     };

@@ -60,6 +60,7 @@ txd_status txd_layer_norm_back(txd_run *run, int layer, txd_point norm)
         .width = there.width,
         .sequence = there.sequence,
         .eps = there.eps,
+        .offset = there.offset,
         .root_mean_square = there.root_mean_square,
         .add = txd_gradient_begun(run, in),
     };

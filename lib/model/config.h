@@ -93,9 +93,10 @@ typedef struct txd_config {
     size_t max_seq_len; /* rows of a learned position table; 0 = unlimited */
     txd_norm_kind norm;
     txd_placement norm_placement;
-    bool final_norm;  /* default: all but post placement */
-    bool parallel;    /* attention and MLP read the same stream, one sum adds both */
-    bool shared_norm; /* of parallel blocks: one norm for both */
+    double norm_offset; /* added to all gains; 1 in Gemma */
+    bool final_norm;    /* default: all but post placement */
+    bool parallel;      /* attention and MLP read the same stream, one sum adds both */
+    bool shared_norm;   /* of parallel blocks: one norm for both */
     txd_positions_kind positions;
     txd_activation activation;
     bool gated;  /* MLP: down(act(gate x) * up x) */

@@ -65,6 +65,7 @@ struct txd_norm_args txd_norm_here(txd_run *run, int layer, txd_point norm)
         .width = c->d_model,
         .sequence = run->length,
         .eps = c->layers[layer < 0 ? (int)c->n_layers - 1 : layer].norm_eps,
+        .offset = c->norm_offset,
         .root_mean_square = c->norm == TXD_NORM_RMS,
     };
 }

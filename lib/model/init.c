@@ -184,7 +184,7 @@ static txd_status init_in(txd_arena *arena, struct init_job *job)
     for (size_t i = 0; i < txd_params_count(job->params); i++) {
         const txd_param *param = txd_params_at(job->params, i);
         const struct txd_init_rule *rule = txd_init_rule_find(rules, count, param);
-        struct txd_init_rule fallback = txd_init_rule_default(param);
+        struct txd_init_rule fallback = txd_init_rule_default(job->config, param);
 
         TXD_TRY(
             draw(&job->ctx, param, job->config, rule ? rule : &fallback, job->seed));

@@ -128,7 +128,7 @@ static txd_status expect_all(txd_params_draw *out, txd_arena *arena,
             if (!describe(&param, name, sizeof name, config, id, layer))
                 continue;
             rule = txd_init_rule_find(rules, count, &param);
-            fallback = txd_init_rule_default(&param);
+            fallback = txd_init_rule_default(config, &param);
             expect(&out[(layer + 1) * TXD_PARAM_COUNT], config, rule ? rule : &fallback,
                    param.id);
         }

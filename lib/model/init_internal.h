@@ -48,7 +48,8 @@ txd_status txd_init_rule_verify(const struct txd_init_rule *rule, const char *na
 /* The last rule that applies to a parameter; NULL if none does. */
 const struct txd_init_rule *txd_init_rule_find(const struct txd_init_rule *rules,
                                                size_t count, const txd_param *param);
-struct txd_init_rule txd_init_rule_default(const txd_param *param);
+struct txd_init_rule txd_init_rule_default(const txd_config *config,
+                                           const txd_param *param);
 
 bool txd_init_is_random(const struct txd_init_rule *rule);
 double txd_init_xavier_std(const struct txd_init_rule *rule,

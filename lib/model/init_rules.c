@@ -29,7 +29,7 @@ const txd_key txd_weights_keys[] = {
     {"weights.init[].params", "string", "required", "", "",
      "glob, or several with commas, over parameter names like "
      "layers.0.attn.qkv.weight; without a rule matrices are normal with std 0.02, "
-     "gains 1 and biases 0"},
+     "gains 1 (less model.norm_offset) and biases 0"},
     {"weights.init[].scheme", "normal|uniform|xavier_uniform|xavier_normal|constant",
      "required", "", "",
      "how to draw them; the last rule that matches wins, and random rules that match "
@@ -149,15 +149,19 @@ const struct txd_init_rule *txd_init_rule_find(const struct txd_init_rule *rules
     return NULL;
 }
 
-struct txd_init_rule txd_init_rule_default(const txd_param *param)
+/* Norms begin as those that multiply by 1. */
+struct txd_init_rule txd_init_rule_default(const txd_config *config,
+                                           const txd_param *param)
 {
     size_t length = strlen(param->name);
     bool bias = length > 5 && strcmp(param->name + length - 5, ".bias") == 0;
+    double gain = 1 - config->norm_offset;
 
     if (param->value.rank == 2)
         return (struct txd_init_rule){.scheme = TXD_INIT_NORMAL,
                                       .amount = amounts[TXD_INIT_NORMAL].fallback};
-    return (struct txd_init_rule){.scheme = TXD_INIT_CONSTANT, .amount = bias ? 0 : 1};
+    return (struct txd_init_rule){.scheme = TXD_INIT_CONSTANT,
+                                  .amount = bias ? 0 : gain};
 }
 
 double txd_init_xavier_std(const struct txd_init_rule *rule,

@@ -79,9 +79,9 @@ struct txd_linear_back_args {
     bool add; /* to d_x */
 };
 
-/* out (rows, width) = gain * (x - mean) / sqrt(var + eps) + bias over each row, or
- * without mean when `root_mean_square`. bias may be NULL. Bounds: ops/bounds.c; of the
- * backward entry, bounds_back.c. */
+/* out (rows, width) = (offset + gain) * (x - mean) / sqrt(var + eps) + bias over each
+ * row, or without mean when `root_mean_square`. bias may be NULL. Bounds: ops/bounds.c;
+ * of the backward entry, bounds_back.c. */
 struct txd_norm_args {
     txd_op_site at;
     void *out;
@@ -89,10 +89,11 @@ struct txd_norm_args {
     size_t rows, width;
     size_t sequence; /* rows of one batch row; divides rows; for replacements */
     double eps;
+    double offset; /* of the gain: 1 where parameters say how far it is from 1 */
     bool root_mean_square;
 };
 
-/* With y = (x - mean) / s, s = sqrt(var + eps), g = gain * d_out:
+/* With y = (x - mean) / s, s = sqrt(var + eps), g = (offset + gain) * d_out:
  * d_x = or += (g - mean(g) - y mean(g y)) / s, without mean(g) when
  * `root_mean_square`; d_gain (width) += sum over rows of d_out y; d_bias += of d_out.
  */
@@ -102,7 +103,7 @@ struct txd_norm_back_args {
     const void *d_out, *x, *gain;
     size_t rows, width;
     size_t sequence;
-    double eps;
+    double eps, offset;
     bool root_mean_square;
     bool add; /* to d_x */
 };

@@ -73,7 +73,8 @@ void txd_bound_mix(double *allowed, const struct txd_mix_args *a, txd_roundoff u
 
 /* With d = x - mean: the mean is off by gamma_n mean|x|, so each d by at most delta =
  * gamma_{n+1} (mean|x| + |x|); the variance by 2 max(delta) / sd and gamma_{n+2}
- * relatively; then a handful of roundings. Without a mean delta is 0. */
+ * relatively; then a handful of roundings, one more where the gain is a sum, and one of
+ * its offset, which the sum can be smaller than. Without a mean delta is 0. */
 static void norm_row_bound(double *allowed, const struct txd_norm_args *a, size_t r,
                            txd_roundoff u)
 {
@@ -95,9 +96,11 @@ static void norm_row_bound(double *allowed, const struct txd_norm_args *a, size_
         delta = gamma * (size + largest);
     for (size_t i = 0; i < a->width; i++) {
         double shift = bias == NULL ? 0 : bias[i], core = fabs(y[i] - shift);
-        double error = fabs(gain[i]) * delta / sd + core * (gamma + delta / sd) +
+        double factor = fabs(a->offset + gain[i]), z = fabs(x[i] - mean) / sd;
+        double error = factor * delta / sd + core * (gamma + delta / sd) +
                        8 * u.accumulate * (core + fabs(shift)) +
-                       u.lost * (4 + 4 * fabs(gain[i]) / sd);
+                       u.accumulate * (core + fabs(a->offset) * z) * (a->offset != 0) +
+                       u.lost * (4 + 4 * factor / sd);
 
         allowed[i] = txd_stored_bound(error, y[i], u);
     }

@@ -121,18 +121,28 @@ static double normal_of(double *error, const struct norm_terms *t, size_t i)
     return y;
 }
 
+/* No less than the gain; where that is a sum, so much more that all that is taken
+ * relative to it holds for its terms, too. */
+static double gain_bound(const struct txd_norm_back_args *a, size_t i)
+{
+    double gain = ((const double *)a->gain)[i];
+
+    return a->offset == 0 ? fabs(gain)
+                          : fabs(a->offset + gain) + fabs(a->offset) + fabs(gain);
+}
+
 /* With g = gain d_out: the means of g and of g y are off by gamma_n of the means of
  * their magnitudes, the second by y's own error too. */
 static void norm_x_bound(double *allowed, const struct txd_norm_back_args *a, size_t r,
                          txd_roundoff u)
 {
     struct norm_terms t = norm_terms(a, r, u);
-    const double *gain = a->gain, *d_x = (const double *)a->d_x + r * a->width;
+    const double *d_x = (const double *)a->d_x + r * a->width;
     double n = (double)a->width, gamma = txd_gamma(n + 4, u.accumulate);
     double level = 0, along = 0, along_error = 0, error, y;
 
     for (size_t i = 0; i < a->width; i++) {
-        double g = fabs(gain[i] * t.d_out[i]);
+        double g = gain_bound(a, i) * fabs(t.d_out[i]);
 
         y = normal_of(&error, &t, i);
         level += a->root_mean_square ? 0 : g / n;
@@ -140,7 +150,7 @@ static void norm_x_bound(double *allowed, const struct txd_norm_back_args *a, si
         along_error += g * (error + gamma * y) / n;
     }
     for (size_t i = 0; i < a->width; i++) {
-        double g = fabs(gain[i] * t.d_out[i]), size;
+        double g = gain_bound(a, i) * fabs(t.d_out[i]), size;
 
         y = normal_of(&error, &t, i);
         size = g + level + y * along;

@@ -29,10 +29,12 @@ static txd_status norm_rows(void *self, size_t i, int worker)
     (void)worker;
     for (size_t r = i * TASK_ROWS; r < end; r++) {
         const float *x = (const float *)a->x + r * a->width;
+        txd_norm_scale scale =
+            kernels->norm_scale(x, a->width, (float)a->eps, a->root_mean_square);
 
-        kernels->norm(
-            (float *)a->out + r * a->width, x, a->gain, a->bias, a->width,
-            kernels->norm_scale(x, a->width, (float)a->eps, a->root_mean_square));
+        scale.offset = (float)a->offset;
+        kernels->norm((float *)a->out + r * a->width, x, a->gain, a->bias, a->width,
+                      scale);
     }
     return TXD_OK;
 }
@@ -68,8 +70,10 @@ static txd_status norm_back_rows(void *self, size_t i, int worker)
                                  .root_mean_square = a->root_mean_square,
                                  .add = a->add};
 
-        row.scale = job->scales[r] =
+        row.scale =
             kernels->norm_scale(row.x, a->width, (float)a->eps, a->root_mean_square);
+        row.scale.offset = (float)a->offset;
+        job->scales[r] = row.scale;
         if (a->d_x != NULL)
             kernels->norm_back((float *)a->d_x + at, &row);
     }

@@ -18,9 +18,10 @@
 extern "C" {
 #endif
 
-/* The mean of a row, 0 if it is not subtracted, and 1 / sqrt(variance + eps). */
+/* The mean of a row, 0 if it is not subtracted, and 1 / sqrt(variance + eps); and what
+ * is added to the gain, for the caller to set. */
 typedef struct txd_norm_scale {
-    float mean, factor;
+    float mean, factor, offset;
 } txd_norm_scale;
 
 /* A row that goes back through its normalisation: txd_norm_back_args. */
@@ -125,7 +126,7 @@ typedef struct txd_kernels {
     void (*softcap)(float *out, const float *x, size_t count, float cap);
     void (*softcap_back)(float *d_x, const float *d_out, const float *x, size_t count,
                          float cap);
-    /* out = gain (x - mean) factor + bias; bias may be NULL. */
+    /* out = (offset + gain) (x - mean) factor + bias; bias may be NULL. */
     txd_norm_scale (*norm_scale)(const float *x, size_t width, float eps,
                                  bool root_mean_square);
     void (*norm)(float *out, const float *x, const float *gain, const float *bias,

@@ -40,7 +40,7 @@ static inline txd_norm_scale norm_scale_row(const float *x, size_t width, float 
     float mean = root_mean_square ? 0 : sum_of_row(x, width, 0, false) / n;
     float squares = sum_of_row(x, width, mean, true);
 
-    return (txd_norm_scale){mean, 1 / sqrtf(squares / n + eps)};
+    return (txd_norm_scale){mean, 1 / sqrtf(squares / n + eps), 0};
 }
 
 INLINE void norm_block(float *out, const float *x, const float *gain, const float *bias,
@@ -48,7 +48,8 @@ INLINE void norm_block(float *out, const float *x, const float *gain, const floa
 {
     EACH_PART (p) {
         size_t i = p * PART_FLOATS;
-        floats y = load(gain + i) * ((load(x + i) - scale.mean) * scale.factor);
+        floats y = (load(gain + i) + scale.offset) *
+                   ((load(x + i) - scale.mean) * scale.factor);
 
         store(out + i, bias == NULL ? y : y + load(bias + i));
     }
@@ -107,7 +108,7 @@ INLINE void keep_first(floats block[PARTS], size_t count)
     memcpy(block, lanes, sizeof lanes);
 }
 
-/* The sums of g and of g y, g = gain d_out, y = (x - mean) factor. */
+/* The sums of g and of g y, g = (offset + gain) d_out, y = (x - mean) factor. */
 INLINE void norm_back_sums(float *level, float *along, const txd_norm_back_row *row)
 {
     floats levels[PARTS] = {{0}}, alongs[PARTS] = {{0}}, terms[PARTS];
@@ -117,7 +118,7 @@ INLINE void norm_back_sums(float *level, float *along, const txd_norm_back_row *
         norm_back_take(&b, row, i);
         EACH_PART (p) {
             size_t at = p * PART_FLOATS;
-            floats g = load(b.gain + at) * load(b.d_out + at);
+            floats g = (load(b.gain + at) + row->scale.offset) * load(b.d_out + at);
 
             levels[p] += g;
             terms[p] = g * ((load(b.x + at) - row->scale.mean) * row->scale.factor);
@@ -138,7 +139,7 @@ INLINE void norm_back_write(float *d_x, const struct norm_back_block *b,
 
     EACH_PART (p) {
         size_t at = p * PART_FLOATS;
-        floats g = load(b->gain + at) * load(b->d_out + at);
+        floats g = (load(b->gain + at) + row->scale.offset) * load(b->d_out + at);
         floats y = (load(b->x + at) - row->scale.mean) * factor;
         floats d = factor * (g - level - y * along);
 

@@ -25,7 +25,7 @@ static void norm_row(real *out, const real *x, const struct txd_norm_args *a)
         squares += (x[i] - mean) * (x[i] - mean);
     factor = 1 / REAL(sqrt)(squares / (real)a->width + (real)a->eps);
     for (size_t i = 0; i < a->width; i++) {
-        out[i] = gain[i] * ((x[i] - mean) * factor);
+        out[i] = ((real)a->offset + gain[i]) * ((x[i] - mean) * factor);
         if (bias != NULL)
             out[i] += bias[i];
     }
@@ -73,15 +73,19 @@ static void norm_back_row(const struct txd_norm_back_args *a, size_t r, real mea
     const real *x = (const real *)a->x + r * a->width, *gain = a->gain;
     const real *d_out = (const real *)a->d_out + r * a->width;
     real *d_x = (real *)a->d_x + r * a->width, along = 0, level = 0;
+    real offset = (real)a->offset;
 
     for (size_t i = 0; i < a->width; i++) {
-        along += gain[i] * d_out[i] * ((x[i] - mean) * factor);
-        level += gain[i] * d_out[i];
+        real g = (offset + gain[i]) * d_out[i];
+
+        along += g * ((x[i] - mean) * factor);
+        level += g;
     }
     along /= (real)a->width;
     level = a->root_mean_square ? 0 : level / (real)a->width;
     for (size_t i = 0; i < a->width; i++) {
-        real d = factor * (gain[i] * d_out[i] - level - (x[i] - mean) * factor * along);
+        real g = (offset + gain[i]) * d_out[i];
+        real d = factor * (g - level - (x[i] - mean) * factor * along);
 
         d_x[i] = a->add ? d_x[i] + d : d;
     }

@@ -35,6 +35,7 @@ static struct txd_norm_args norm_args(const bench *b, const double *in, bool rms
                                   .width = WIDTH,
                                   .sequence = TOKENS,
                                   .eps = 1e-3,
+                                  .offset = rms ? 0.5 : 0,
                                   .root_mean_square = rms};
 }
 
@@ -62,6 +63,7 @@ static void norm_either_back(bench *b, double *d_in, const double *d_out,
                                       .width = forward.width,
                                       .sequence = forward.sequence,
                                       .eps = forward.eps,
+                                      .offset = forward.offset,
                                       .root_mean_square = rms,
                                       .add = true};
 

@@ -88,12 +88,14 @@ static void norm_kind(struct trial *t, size_t rows, bool rms, bool add)
                               .rows = rows,
                               .width = width,
                               .eps = 0.25,
+                              .offset = rms ? 1 : 0,
                               .root_mean_square = rms};
     struct txd_norm_back_args b = {.x = x,
                                    .gain = gain,
                                    .rows = rows,
                                    .width = width,
                                    .eps = f.eps,
+                                   .offset = f.offset,
                                    .root_mean_square = rms,
                                    .add = add};
 

@@ -60,7 +60,7 @@ static void run_squares(const txd_kernels *k, const struct kernel_row *row)
     row->numbers[0] = k->squares(row->x, row->count);
 }
 
-static const txd_norm_scale scale = {0.125f, 1.5f};
+static const txd_norm_scale scale = {0.125f, 1.5f, 0.625f};
 
 static void run_norm(const txd_kernels *k, const struct kernel_row *row)
 {

@@ -70,6 +70,7 @@ static void norm_back_kind(struct trial *t, size_t rows, bool rms, bool add)
                                    .rows = rows,
                                    .width = width,
                                    .eps = 0x1p-17,
+                                   .offset = add ? 0.75 : 0,
                                    .root_mean_square = rms,
                                    .add = add};
     struct trial_result r[] = {

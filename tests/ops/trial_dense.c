@@ -72,7 +72,7 @@ void trial_linear(struct trial *t)
     trial_linear_shape(t, 3, 5 * s, 7, true); /* past a block of outputs */
 }
 
-static void norm_kind(struct trial *t, bool rms)
+static void norm_kind(struct trial *t, bool rms, double offset)
 {
     size_t rows = 3, width = trial_sizes[t->size] + 1;
     double *x = trial_doubles(t, "x", rows * width);
@@ -87,6 +87,7 @@ static void norm_kind(struct trial *t, bool rms)
                               .rows = rows,
                               .width = width,
                               .eps = 0x1p-17,
+                              .offset = offset,
                               .root_mean_square = rms};
 
     (void)txd_ref64_norm(&t->ctx, &a);
@@ -102,8 +103,10 @@ static void norm_kind(struct trial *t, bool rms)
 
 void trial_norm(struct trial *t)
 {
-    norm_kind(t, true);
-    norm_kind(t, false);
+    norm_kind(t, true, 0);
+    norm_kind(t, false, 0);
+    norm_kind(t, true, 1);
+    norm_kind(t, false, -0.75);
 }
 
 void trial_activate(struct trial *t)

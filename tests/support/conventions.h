@@ -38,6 +38,10 @@ static const struct convention {
      "preset = \"llama\"; parallel = true; norm_placement = \"branch\"; norm_eps = "
      "1e-6;",
      false},
+    {"gains from 1",
+     "preset = \"llama\"; norm_offset = 1.0; norm_placement = \"sandwich\";", false},
+    {"gains of layer norms from elsewhere", "preset = \"gpt2\"; norm_offset = -0.25;",
+     false},
 };
 enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
 

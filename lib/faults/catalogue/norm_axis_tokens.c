@@ -43,7 +43,7 @@ static txd_status lane(void *self, size_t i, int worker)
 {
     const struct txd_norm_args *a = self;
     const txd_op_site *at = &a->at;
-    double gain = txd_wrap_get(at, a->gain, i);
+    double gain = a->offset + txd_wrap_get(at, a->gain, i);
     double bias = a->bias == NULL ? 0 : txd_wrap_get(at, a->bias, i);
 
     (void)worker;
@@ -89,7 +89,7 @@ static txd_status lane_back(void *self, size_t i, int worker)
 {
     const struct txd_norm_back_args *a = self;
     const txd_op_site *at = &a->at;
-    double gain = txd_wrap_get(at, a->gain, i), sums[2] = {0, 0};
+    double gain = a->offset + txd_wrap_get(at, a->gain, i), sums[2] = {0, 0};
 
     (void)worker;
     for (size_t first = 0; first < a->rows; first += a->sequence) {
