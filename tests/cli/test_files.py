@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""One model in every kind of file that holds models: the logits are those that others
+computed from the same numbers, whichever file they came from. And what is wrong with a
+file is said, with exit status 2."""
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+import h5py  # noqa: E402
+import numpy  # noqa: E402
+import numpy_decoder as decoder  # noqa: E402
+import weights  # noqa: E402
+from program import (equal, exits, finish, holds, model, ok, read,  # noqa: E402
+                     skip, txdiag, write)
+
+STORIES = model("stories260K")
+VOCABULARIES = model("llama.cpp-vocab")
+SIZES = """preset = "llama"; vocab = 512; d_model = 64; n_heads = 8; n_kv_heads = 4;
+  n_layers = 5; d_ff = 172; max_seq_len = 512; tie_embeddings = true;"""
+BOUNDS = {"ref64": 1e-9, "cpu32": 5e-5}
+
+
+def logits_of(source, backend, extra=""):
+    """What txdiag computes from a model for the golden prompt."""
+    write("run.cfg", f'model : {{ from = "{source}"; {extra} }};\n'
+          f'input : {{ file = "{STORIES}/golden/prompt_ids.npy"; }};\n'
+          'record : ( { probe = "full"; points = "logits"; } );\n')
+    result = txdiag("run", "run.cfg", "--backend", backend, "-o", "run.h5", "--force")
+    if not ok(f"{os.path.basename(source)}, {backend}: runs", result.status == 0,
+              result):
+        return numpy.full((27, 512), numpy.nan)
+    with h5py.File("run.h5", "r") as file:
+        return file["value/logits/full"][0, 0].astype(numpy.float64)
+
+
+def close(name, found, expected, allowed):
+    worst = numpy.abs(found - expected).max()
+    ok(f"{name}: within {allowed:g}", worst <= allowed, f"off by {worst:.3g}")
+
+
+def golden(name):
+    return numpy.load(f"{STORIES}/golden/{name}.npy")
+
+
+def real_files():
+    files = {"stories260K.bin": "logits_fp64", "model.safetensors": "logits_fp64",
+             "stories260K-f32.gguf": "logits_fp64"}
+    for kind in ("f16", "q8_0", "q4_0", "q4_1"):
+        files[f"stories260K-{kind}.gguf"] = f"logits_{kind}_dequant_fp64"
+    for name, expected in files.items():
+        for backend, allowed in BOUNDS.items():
+            close(f"{name}, {backend}", logits_of(f"{STORIES}/{name}", backend),
+                  golden(expected), allowed)
+    # A bound that holds whatever was read would prove nothing.
+    ok("the quantised logits are others", numpy.abs(
+        golden("logits_q4_0_dequant_fp64") - golden("logits_fp64")).max() > 0.1)
+
+
+def narrowed_files():
+    """Their weights are others than those of any golden logits: the decoder of numpy,
+    in float64, on the widened weights."""
+    spec = {"model": {"preset": "llama", "vocab": 512, "d_model": 64, "n_heads": 8,
+                      "n_kv_heads": 4, "n_layers": 5, "d_ff": 172,
+                      "tie_embeddings": True}}
+    tokens = golden("prompt_ids").reshape(1, -1)
+    inputs = {"tokens": tokens, "valid": numpy.ones_like(tokens),
+              "positions": numpy.arange(tokens.size)[None],
+              "document": numpy.zeros_like(tokens)}
+    config = decoder.resolve(spec)
+    for kind in ("", ".f16", ".bf16"):
+        name = f"model{kind}.safetensors"
+        loaded = weights.own(weights.load(f"{STORIES}/{name}"))
+        expected = decoder.forward(config, loaded, inputs)["logits"][0]
+        if not kind:
+            close("the decoder of numpy", expected, golden("logits_fp64"), 1e-11)
+            continue
+        for backend, allowed in BOUNDS.items():
+            close(f"{name}, {backend}", logits_of(f"{STORIES}/{name}", backend),
+                  expected, allowed)
+
+
+def made_files():
+    """The same tensors in other files: not one bit differs."""
+    tensors = weights.load(f"{STORIES}/model.safetensors")
+    expected = logits_of(f"{STORIES}/model.safetensors", "cpu32")
+
+    def same(name, source, extra=""):
+        equal(f"{name}: the bits of the safetensors",
+              logits_of(source, "cpu32", extra).tobytes(), expected.tobytes())
+
+    def folder(name):
+        os.makedirs(name)
+        shutil.copyfile(f"{STORIES}/config.json", f"{name}/config.json")
+        return os.path.abspath(name)
+    shards = folder("shards")
+    names = sorted(tensors)
+    files = [f"model-0000{i + 1}-of-00003.safetensors" for i in range(3)]
+    for i, file in enumerate(files):
+        weights.save(f"shards/{file}", {name: tensors[name] for name in names[i::3]})
+    write("shards/model.safetensors.index.json", json.dumps({
+        "metadata": {"total_size": 0},
+        "weight_map": {name: files[i % 3] for i, name in enumerate(names)}}))
+    same("a folder of shards", shards)
+    same("an index of shards", f"{shards}/model.safetensors.index.json")
+    weights.save(f"{folder('f64')}/model.safetensors", tensors, "F64")
+    equal("float64 tensors: the shape of the logits",
+          logits_of(os.path.abspath("f64"), "ref64").shape, (27, 512))
+    arrays = {name: values.astype(numpy.float32) for name, values in tensors.items()}
+    numpy.savez_compressed(f"{folder('npz')}/weights.npz", **arrays)
+    same("a folder with an npz", os.path.abspath("npz"))
+    same("an npz beside config.json", os.path.abspath("npz/weights.npz"))
+    numpy.savez(f"{folder('named')}/weights.npz", **weights.own(arrays))
+    same("an npz with the names of parameters", os.path.abspath("named"))
+    os.makedirs("bare")
+    shutil.copyfile("named/weights.npz", "bare/weights.npz")
+    same("an npz with sizes in the cfg", os.path.abspath("bare/weights.npz"), SIZES)
+    os.makedirs("gguf")
+    shutil.copyfile(f"{STORIES}/stories260K-f32.gguf", "gguf/model.gguf")
+    close("a folder with one GGUF", logits_of(os.path.abspath("gguf"), "cpu32"),
+          expected, 5e-5)
+
+
+def refused(name, source, *parts, extra=""):
+    write("bad.cfg", f'model : {{ from = "{os.path.abspath(source)}"; {extra} }};\n'
+          "input : { random : { length = 4; }; };\n")
+    holds(f"{name}: says so", exits(2, f"{name}: exit 2", "run", "bad.cfg").err,
+          *parts)
+
+
+def bad_files():
+    whole = read(f"{STORIES}/stories260K-q8_0.gguf")
+    write("cut.gguf", whole[:len(whole) // 2])
+    refused("a cut GGUF", "cut.gguf", "byte offset", "is it truncated?")
+    write("old.gguf", whole[:4] + b"\1" + whole[5:])
+    refused("GGUF version 1", "old.gguf", "byte offset 4: GGUF version 1")
+    write("cut.bin", read(f"{STORIES}/stories260K.bin")[:-4])
+    refused("a cut .bin", "cut.bin", "byte offset 0", "the file has 1056536")
+    shutil.copyfile("gguf/model.gguf", "gguf/other.gguf")
+    refused("two GGUF files in a folder", "gguf", "2 .gguf files", "name one")
+    shutil.copyfile("shards/config.json", "config.json")
+    write("index.index.json", json.dumps({"weight_map": {"a": "../secret"}}))
+    refused("an index that leads elsewhere", "index.index.json", "beside the index")
+    write("gone.index.json", json.dumps({"weight_map": {"a": "gone.safetensors"}}))
+    refused("an index of a file that is not there", "gone.index.json",
+            "gone.safetensors")
+    mapped = json.loads(read("shards/model.safetensors.index.json"))["weight_map"]
+    name = next(iter(mapped))
+    mapped[name] = sorted(set(mapped.values()) - {mapped[name]})[0]
+    write("shards/wrong.index.json", json.dumps({"weight_map": mapped}))
+    refused("an index that is wrong", "shards/wrong.index.json", name,
+            "is said to be in")
+    refused("an npz without sizes", "bare/weights.npz", "vocab is missing")
+    refused("an npz with other sizes", "bare/weights.npz", "embed.tok.weight",
+            "(513, 64)", extra=SIZES.replace("512;", "513;", 1))
+    numpy.savez("strange.npz", a=numpy.zeros(3, numpy.float32))
+    os.remove("config.json")
+    refused("an npz of strange names", "strange.npz", "embed.tok.weight")
+    write("pickle.bin", b"\x80\x02}q\0.")
+    refused("what torch.save writes", "pickle.bin", "save_pretrained")
+
+
+def vocabularies():
+    for name in ("gpt-2", "llama-spm", "starcoder"):
+        path = f"{VOCABULARIES}/ggml-vocab-{name}.gguf"
+        refused(f"the vocabulary {name} as a model", path,
+                "holds a vocabulary and no weights")
+
+
+if STORIES:
+    real_files()
+    narrowed_files()
+    made_files()
+    bad_files()
+else:
+    skip("models in files", "no model data")
+if VOCABULARIES:
+    vocabularies()
+else:
+    skip("vocabularies", "no model data")
+finish()
