@@ -14,7 +14,6 @@
 typedef struct parity_case {
     const char *folder; /* of the fixture */
     const char *file;   /* of the model in it; NULL = config.json beside safetensors */
-    const char *golden; /* NULL = golden.safetensors */
 } parity_case;
 
 /* A golden value, and how far passes are from it: `exact` is ref64's error over the
