@@ -16,6 +16,37 @@
 #define CONFIG "config.json"
 #define TENSORS "model.safetensors"
 #define OWN_NAME "embed.tok.weight"
+#define ROPE_FACTORS "rope_freqs.weight"
+
+/* Llama 3.1 in GGUF has no other word on how its positions are scaled. */
+static txd_status read_rope_factors(txd_checkpoint *checkpoint)
+{
+    txd_stored *stored = txd_stored_find(checkpoint, ROPE_FACTORS);
+    txd_layer_config *layer = &checkpoint->reading.layer;
+    float factors[TXD_ROPE_PAIRS_MAX];
+    txd_trace_info info;
+
+    if (!checkpoint->reading.architecture || !stored || !layer->rotary)
+        return TXD_OK;
+    TXD_TRY(txd_trace_get(checkpoint->trace, &info, stored->index));
+    if (info.foreign || info.rank != 1 || info.dims[0] != layer->rope_width / 2 ||
+        info.dims[0] > TXD_ROPE_PAIRS_MAX)
+        return txd_fail(TXD_ERR_FORMAT,
+                        "%s: tensor \"" ROPE_FACTORS
+                        "\": expected %zu numbers, one for each pair of lanes that "
+                        "turns",
+                        checkpoint->path, layer->rope_width / 2);
+    TXD_TRY(txd_trace_read_all(checkpoint->trace, factors, TXD_ROPE_PAIRS_MAX,
+                               stored->index, TXD_F32));
+    stored->used = true;
+    if (txd_rope_factors_fit(layer, factors, info.dims[0]))
+        return TXD_OK;
+    return txd_fail(TXD_ERR_UNSUPPORTED,
+                    "%s: tensor \"" ROPE_FACTORS
+                    "\": no scaling like that of Llama 3.1 slows pairs of lanes like "
+                    "this",
+                    checkpoint->path);
+}
 
 /* As many layers as there are tensors at most: that bounds the memory. */
 static txd_status make_layers(txd_checkpoint *checkpoint)
@@ -95,6 +126,7 @@ static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
     txd_stored_prefix(checkpoint);
     TXD_TRY(count_vocab(checkpoint));
     TXD_TRY(txd_family_read(&checkpoint->reading));
+    TXD_TRY(read_rope_factors(checkpoint));
     checkpoint->config = checkpoint->reading.config;
     TXD_TRY(make_layers(checkpoint));
     checkpoint->config.tie_embeddings = is_tied(checkpoint);

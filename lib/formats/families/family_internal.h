@@ -186,4 +186,10 @@ txd_status txd_reading_layer_type(const txd_reading *r, txd_layer_config *layer,
 txd_status txd_reading_late_window(const txd_reading *r, txd_layer_config *layer,
                                    size_t i);
 
+#define TXD_ROPE_PAIRS_MAX 1024
+
+/* The scaling by which the pairs of a layer turn factors[i] times slower than without,
+ * as GGUF files of Llama 3.1 have it. False if there is none such. */
+bool txd_rope_factors_fit(txd_layer_config *layer, const float *factors, size_t count);
+
 #endif
