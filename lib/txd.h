@@ -33,6 +33,7 @@
 #include "formats/replay.h"
 #include "formats/safetensors.h"
 #include "formats/sharded.h"
+#include "formats/tokenizer.h"
 #include "model/block.h"
 #include "model/cache.h"
 #include "model/config.h"
