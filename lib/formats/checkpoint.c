@@ -121,6 +121,7 @@ static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
                           bool is_gguf)
 {
     TXD_TRY(txd_family_find(&checkpoint->reading, root, is_gguf));
+    checkpoint->reading.checkpoint = checkpoint;
     TXD_TRY(txd_stored_index(checkpoint));
     checkpoint->has_own_names = txd_stored_find(checkpoint, OWN_NAME) != NULL;
     txd_stored_prefix(checkpoint);
@@ -132,6 +133,7 @@ static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
     checkpoint->config.tie_embeddings = is_tied(checkpoint);
     TXD_TRY(txd_checkpoint_find_biases(checkpoint));
     TXD_TRY(txd_config_check(&checkpoint->config));
+    TXD_TRY(txd_config_make_encoder(&checkpoint->config, checkpoint->arena));
     TXD_TRY(txd_checkpoint_check_params(checkpoint, &checkpoint->config));
     return txd_stored_unused(checkpoint);
 }

@@ -68,27 +68,28 @@ static bool holds(const txd_tensor_name *name, const txd_checkpoint *checkpoint,
             checkpoint->config.tie_embeddings);
 }
 
-static bool names_itself(const txd_naming *naming, txd_param_id id)
+/* Whether a naming before `last`, in the chain from `first` on, names the parameter. */
+static bool is_hidden(const txd_naming *first, const txd_naming *last, txd_param_id id)
 {
-    for (size_t i = 0; i < naming->name_count; i++)
-        if (naming->names[i].id == id)
-            return true;
+    for (; first != last; first = first->rest)
+        for (size_t i = 0; i < first->name_count; i++)
+            if (first->names[i].id == id)
+                return true;
     return false;
 }
 
-/* Entry `at` of a naming, then of what it follows; NULL where that one is not used, or
- * past the end, where *past is set. */
-static const txd_tensor_name *entry_of(bool *past, const txd_naming *naming, size_t at)
+/* Entry `at` of a naming and of those that it follows; NULL where it is hidden, or past
+ * the end, where *past is set. */
+static const txd_tensor_name *entry_of(bool *past, const txd_naming *first, size_t at)
 {
-    const txd_naming *rest = naming->rest;
-
-    *past = at >= naming->name_count + (rest ? rest->name_count : 0);
-    if (*past)
-        return NULL;
-    if (at < naming->name_count)
-        return &naming->names[at];
-    at -= naming->name_count;
-    return names_itself(naming, rest->names[at].id) ? NULL : &rest->names[at];
+    for (const txd_naming *naming = first; naming; naming = naming->rest) {
+        if (at < naming->name_count)
+            return is_hidden(first, naming, naming->names[at].id) ? NULL
+                                                                  : &naming->names[at];
+        at -= naming->name_count;
+    }
+    *past = true;
+    return NULL;
 }
 
 const txd_tensor_name *txd_stored_name(char text[TXD_NAME_BYTES],
@@ -143,19 +144,28 @@ static bool is_listed(const char *const *list, const char *name)
     return false;
 }
 
+/* What follows "layers.12."; NULL if the name is of no layer. */
+static const char *after_layer(const char *name, const char *layer)
+{
+    size_t length = strlen(layer), digits;
+
+    if (strncmp(name, layer, length) != 0)
+        return NULL;
+    digits = strspn(name + length, "0123456789");
+    if (digits == 0 || name[length + digits] != '.')
+        return NULL;
+    return name + length + digits + 1;
+}
+
 static bool is_buffer_of(const txd_naming *naming, const char *name)
 {
-    size_t layer = strlen(naming->layer), digits;
+    const char *in_layer = after_layer(name, naming->layer);
 
-    if (is_listed(naming->buffers, name) ||
-        (naming->rest && is_buffer_of(naming->rest, name)))
-        return true;
-    if (strncmp(name, naming->layer, layer) != 0)
-        return false;
-    digits = strspn(name + layer, "0123456789");
-    if (digits == 0 || name[layer + digits] != '.')
-        return false;
-    return is_listed(naming->layer_buffers, name + layer + digits + 1);
+    for (; naming; naming = naming->rest)
+        if (is_listed(naming->buffers, name) ||
+            (in_layer && is_listed(naming->layer_buffers, in_layer)))
+            return true;
+    return false;
 }
 
 static bool is_buffer(const txd_checkpoint *checkpoint, const char *name)
@@ -193,4 +203,9 @@ txd_status txd_stored_unused(const txd_checkpoint *checkpoint)
                     "configuration describes it",
                     checkpoint->path, first, count == 1 ? " has" : " (and others) have",
                     checkpoint->reading.family->name);
+}
+
+bool txd_reading_has_tensor(const txd_reading *r, const char *name)
+{
+    return txd_stored_find(r->checkpoint, name) != NULL;
 }

@@ -245,12 +245,50 @@ static txd_status read_differences(txd_config *c, const txd_setting *root)
     return TXD_OK;
 }
 
-/* The encoder follows from what the decoder's first block is, so that a configuration
- * that is printed and read again has the same one. */
-static txd_status make_encoder(txd_config *c, txd_arena *arena)
+/* What is drawn can have any part; what is stored has those of its model. */
+static txd_status check_cross(const txd_config *c, const struct reading *r)
+{
+    bool cross = c->cross && !r->base.cross;
+    bool encoder = c->encoder_layers > 0 && r->base.encoder_layers == 0;
+
+    if (!r->defaults || !(cross || encoder))
+        return TXD_OK;
+    return fail_in(txd_fail(TXD_ERR_CONFIG,
+                            "this checkpoint has no parameters for cross-attention and "
+                            "an encoder; remove cross and encoder_layers, or draw the "
+                            "weights of a preset"),
+                   r->root, cross ? "model.cross" : "model.encoder_layers");
+}
+
+txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting *root,
+                           const txd_config *defaults)
+{
+    struct reading r = {.root = root, .defaults = defaults};
+    txd_config c;
+
+    TXD_TRY(check_version(root));
+    TXD_TRY(check_exclusive(root, defaults != NULL));
+    TXD_TRY(read_base(&r));
+    if (!defaults)
+        TXD_TRY(check_required(root));
+    c = r.base;
+    TXD_TRY(read_fields(&c, txd_config_fields, root));
+    TXD_TRY(fail_in(follow_heads(&c, &r), root, "model"));
+    TXD_TRY(follow_conventions(&c, &r));
+    TXD_TRY(check_cross(&c, &r));
+    TXD_TRY(read_layers(&c, arena, &r));
+    TXD_TRY(read_differences(&c, root));
+    TXD_TRY(fail_in(txd_config_check(&c), root, "model"));
+    TXD_TRY(txd_config_make_encoder(&c, arena));
+    *out = c;
+    return TXD_OK;
+}
+
+txd_status txd_config_make_encoder(txd_config *c, txd_arena *arena)
 {
     txd_config *encoder;
 
+    c->encoder = NULL;
     if (c->encoder_layers == 0)
         return TXD_OK;
     encoder = txd_arena_alloc(arena, 1, sizeof *encoder);
@@ -271,34 +309,5 @@ static txd_status make_encoder(txd_config *c, txd_arena *arena)
         encoder->layers[i].window = 0;
     }
     c->encoder = encoder;
-    return TXD_OK;
-}
-
-txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting *root,
-                           const txd_config *defaults)
-{
-    struct reading r = {.root = root, .defaults = defaults};
-    txd_config c;
-
-    TXD_TRY(check_version(root));
-    TXD_TRY(check_exclusive(root, defaults != NULL));
-    TXD_TRY(read_base(&r));
-    if (!defaults)
-        TXD_TRY(check_required(root));
-    c = r.base;
-    TXD_TRY(read_fields(&c, txd_config_fields, root));
-    TXD_TRY(fail_in(follow_heads(&c, &r), root, "model"));
-    TXD_TRY(follow_conventions(&c, &r));
-    if (defaults && (c.cross || c.encoder_layers > 0))
-        return fail_in(txd_fail(TXD_ERR_CONFIG,
-                                "checkpoints have no parameters for cross-attention "
-                                "and encoders; remove cross and encoder_layers, or "
-                                "draw the weights of a preset"),
-                       root, c.cross ? "model.cross" : "model.encoder_layers");
-    TXD_TRY(read_layers(&c, arena, &r));
-    TXD_TRY(read_differences(&c, root));
-    TXD_TRY(fail_in(txd_config_check(&c), root, "model"));
-    TXD_TRY(make_encoder(&c, arena));
-    *out = c;
     return TXD_OK;
 }

@@ -126,6 +126,11 @@ extern const txd_key txd_config_keys[];
 txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting *root,
                            const txd_config *defaults);
 
+/* Makes config->encoder where there are encoder_layers. It follows from what the
+ * decoder's first block is, so that a configuration that is printed and read again has
+ * the same one. */
+txd_status txd_config_make_encoder(txd_config *config, txd_arena *arena);
+
 /* A deep copy in `arena`. */
 txd_status txd_config_copy(txd_config *out, txd_arena *arena, const txd_config *from);
 

@@ -23,9 +23,13 @@ const txd_size_fields txd_usual_sizes = {
     .length = "max_position_embeddings|context_length",
 };
 
+/* `absent`: what the library takes where the field is not there; 0 = it is needed. */
 static txd_status need_size(size_t *out, const txd_reading *r, const char *field,
-                            size_t high)
+                            size_t high, size_t absent)
 {
+    *out = absent;
+    if (absent > 0 && txd_reading_is_absent(r, field))
+        return TXD_OK;
     if (!txd_reading_find(r, field))
         return txd_reading_fail(r, field, TXD_ERR_FORMAT, "missing; it is needed");
     return txd_reading_size(out, r, field, 1, high);
@@ -38,12 +42,12 @@ static txd_status may_size(size_t *out, const txd_reading *r, const char *field,
 }
 
 /* GGUF files need not say it: the embedding has a row for each. */
-static txd_status read_vocab(txd_reading *r)
+static txd_status read_vocab(txd_reading *r, size_t absent)
 {
     static const char field[] = "vocab_size|vocab_size";
 
     if (!r->architecture)
-        return need_size(&r->config.vocab, r, field, SIZE_LIMIT);
+        return need_size(&r->config.vocab, r, field, SIZE_LIMIT, absent);
     r->config.vocab = r->vocab_rows;
     TXD_TRY(txd_reading_size(&r->config.vocab, r, field, 1, SIZE_LIMIT));
     if (r->config.vocab == 0)
@@ -82,7 +86,8 @@ static txd_status read_heads(txd_reading *r, const txd_size_fields *fields)
     txd_config *c = &r->config;
     char heads[160], text[240];
 
-    TXD_TRY(need_size(&c->n_heads, r, fields->n_heads, COUNT_LIMIT));
+    TXD_TRY(need_size(&c->n_heads, r, fields->n_heads, COUNT_LIMIT,
+                      fields->absent_n_heads));
     c->n_kv_heads = c->n_heads;
     if (fields->n_kv_heads && txd_reading_is_absent(r, fields->n_kv_heads) &&
         fields->absent_n_kv_heads > 0)
@@ -116,22 +121,22 @@ txd_status txd_reading_sizes(txd_reading *r, const txd_size_fields *fields)
 {
     txd_config *c = &r->config;
 
-    TXD_TRY(read_vocab(r));
-    TXD_TRY(need_size(&c->d_model, r, fields->d_model, SIZE_LIMIT));
-    TXD_TRY(need_size(&c->n_layers, r, fields->n_layers, COUNT_LIMIT));
+    TXD_TRY(read_vocab(r, fields->absent_vocab));
+    TXD_TRY(need_size(&c->d_model, r, fields->d_model, SIZE_LIMIT, 0));
+    TXD_TRY(need_size(&c->n_layers, r, fields->n_layers, COUNT_LIMIT, 0));
     TXD_TRY(read_heads(r, fields));
     c->d_ff = 4 * c->d_model;
     if (fields->may_lack_d_ff)
         TXD_TRY(may_size(&c->d_ff, r, fields->d_ff, SIZE_LIMIT));
     else if (fields->d_ff)
-        TXD_TRY(need_size(&c->d_ff, r, fields->d_ff, SIZE_LIMIT));
+        TXD_TRY(need_size(&c->d_ff, r, fields->d_ff, SIZE_LIMIT, 0));
     TXD_TRY(may_size(&c->max_seq_len, r, fields->length, LENGTH_LIMIT));
     set_layer(r);
     return TXD_OK;
 }
 
-txd_status txd_reading_activation(txd_reading *r, const char *field,
-                                  const char *fallback)
+txd_status txd_reading_activation_of(txd_activation *out, const txd_reading *r,
+                                     const char *field, const char *word)
 {
     static const struct {
         const char *word;
@@ -146,13 +151,11 @@ txd_status txd_reading_activation(txd_reading *r, const char *field,
         {"silu", TXD_ACTIVATION_SILU},
         {"swish", TXD_ACTIVATION_SILU},
     };
-    const char *word = fallback;
     char text[200];
 
-    TXD_TRY(txd_reading_string(&word, r, field));
     for (size_t i = 0; i < TXD_COUNT_OF(known); i++) {
         if (strcmp(known[i].word, word) == 0) {
-            r->config.activation = known[i].value;
+            *out = known[i].value;
             return TXD_OK;
         }
     }
@@ -161,6 +164,15 @@ txd_status txd_reading_activation(txd_reading *r, const char *field,
              "silu are",
              word);
     return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED, text);
+}
+
+txd_status txd_reading_activation(txd_reading *r, const char *field,
+                                  const char *fallback)
+{
+    const char *word = fallback;
+
+    TXD_TRY(txd_reading_string(&word, r, field));
+    return txd_reading_activation_of(&r->config.activation, r, field, word);
 }
 
 txd_status txd_reading_window(txd_reading *r, size_t absent)

@@ -72,6 +72,15 @@ static txd_status fail_unknown(const txd_setting *root, const char *field,
     return TXD_ERR_UNSUPPORTED;
 }
 
+/* The text part of a model of several kinds of input. */
+static void enter_group(txd_reading *r, const char *name)
+{
+    const txd_setting *group = txd_setting_find(r->root, name);
+
+    if (group && group->kind == TXD_SETTING_GROUP)
+        r->root = group;
+}
+
 txd_status txd_family_find(txd_reading *r, const txd_setting *root, bool is_gguf)
 {
     const char *field = is_gguf ? "general.architecture" : "model_type";
@@ -93,6 +102,8 @@ txd_status txd_family_find(txd_reading *r, const txd_setting *root, bool is_gguf
             r->family = families[i];
     if (is_gguf)
         r->architecture = type;
+    else if (r->family && r->family->group)
+        enter_group(r, r->family->group);
     return r->family ? TXD_OK : fail_unknown(root, field, type, is_gguf);
 }
 

@@ -57,10 +57,11 @@ typedef struct txd_reading {
     const txd_family *family;
     const txd_setting *root;  /* config.json, the group in it, or GGUF metadata */
     const char *architecture; /* of GGUF metadata; NULL with config.json */
-    size_t vocab_rows;        /* of the stored embedding; 0 = unknown */
-    txd_config config;        /* without layers */
-    txd_layer_config layer;   /* what the layers have in common */
-    bool scale_by_layer;      /* layer i has its score scale divided by i + 1 */
+    const struct txd_checkpoint *checkpoint;
+    size_t vocab_rows;      /* of the stored embedding; 0 = unknown */
+    txd_config config;      /* without layers */
+    txd_layer_config layer; /* what the layers have in common */
+    bool scale_by_layer;    /* layer i has its score scale divided by i + 1 */
     /* Biases are as the tensors say; what the files state must agree. */
     enum txd_stated tied, attention_bias, mlp_bias;
 } txd_reading;
@@ -69,6 +70,7 @@ struct txd_family {
     const char *name;
     const char *const *types;         /* model_type; ended by NULL */
     const char *const *architectures; /* general.architecture; NULL = not read */
+    const char *group; /* of config.json that holds the fields, where it is there */
     /* Fills config and layer; sizes by txd_reading_sizes. */
     txd_status (*read)(txd_reading *r);
     /* What is different in layer i; may be NULL. */
@@ -78,9 +80,9 @@ struct txd_family {
     const txd_naming *gguf_naming; /* NULL: txd_gguf_naming */
 };
 
-/* The names that most architectures have in GGUF files, and Llama's in config.json's
- * world, which many families follow. */
-extern const txd_naming txd_gguf_naming, txd_usual_naming;
+/* The names that most architectures have in GGUF files; Llama's in config.json's world,
+ * which many families follow; and those with norms over the outputs of branches. */
+extern const txd_naming txd_gguf_naming, txd_usual_naming, txd_sandwich_naming;
 extern const char *const txd_usual_prefixes[]; /* "model." and none */
 
 /* Tensors under the names of params.def: a way to name, not to be found by a type. */
@@ -121,6 +123,11 @@ txd_status txd_reading_string(const char **out, const txd_reading *r,
 /* The activation by its name in config.json; GGUF files have none: `fallback`. */
 txd_status txd_reading_activation(txd_reading *r, const char *field,
                                   const char *fallback);
+/* By a word of config.json; `field` is where it stands. */
+txd_status txd_reading_activation_of(txd_activation *out, const txd_reading *r,
+                                     const char *field, const char *word);
+/* Whether the file has a tensor of this name, from the file's root. */
+bool txd_reading_has_tensor(const txd_reading *r, const char *name);
 /* Element i of a list of strings; NULL if the list is absent. */
 txd_status txd_reading_word_at(const char **out, const txd_reading *r,
                                const char *field, size_t i);
@@ -137,7 +144,7 @@ typedef struct txd_size_fields {
     const char *d_model, *n_layers, *n_heads, *n_kv_heads, *head_dim, *d_ff, *length;
     bool may_lack_d_ff; /* then it is 4 d_model */
     /* What the library takes where config.json has no such field; 0 = the usual. */
-    size_t absent_n_kv_heads, absent_head_dim;
+    size_t absent_vocab, absent_n_heads, absent_n_kv_heads, absent_head_dim;
 } txd_size_fields;
 
 /* Those of most families. */

@@ -26,6 +26,8 @@ static const txd_tensor_name names[] = {
     {TXD_PARAM_V_BIAS, "attn_qkv.bias", TXD_LAYOUT_STACKED},
     {TXD_PARAM_O_WEIGHT, "attn_output.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_O_BIAS, "attn_output.bias", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_NORM1_POST_WEIGHT, "post_attention_norm.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_NORM2_POST_WEIGHT, "post_ffw_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM2_WEIGHT, "ffn_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM2_BIAS, "ffn_norm.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_GATE_WEIGHT, "ffn_gate.weight", TXD_LAYOUT_PLAIN},

@@ -39,6 +39,19 @@ const txd_naming txd_usual_naming = {
     .layer_buffers = layer_buffers,
 };
 
+static const txd_tensor_name sandwich_names[] = {
+    {TXD_PARAM_NORM1_POST_WEIGHT, "post_attention_layernorm.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_NORM2_WEIGHT, "pre_feedforward_layernorm.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_NORM2_POST_WEIGHT, "post_feedforward_layernorm.weight",
+     TXD_LAYOUT_PLAIN},
+};
+
+const txd_naming txd_sandwich_naming = {
+    .names = sandwich_names,
+    .name_count = TXD_COUNT_OF(sandwich_names),
+    .rest = &txd_usual_naming,
+};
+
 const txd_usual txd_usual_llama = {
     .activation_field = "hidden_act",
     .activation = "silu",
