@@ -21,7 +21,7 @@ static const char *const library[] = {
     "qwen2",         "phi3",         "smollm2",         "smollm3",
 };
 static const char *const gguf[] = {
-    "gpt2",       "gpt_neox", "falcon",     "llama",
+    "gpt2",       "gpt_neox", "falcon",     "llama",      "llama3",
     "llama_yarn", "phi3",     "gguf_qwen2", "gguf_mixed",
 };
 enum {
