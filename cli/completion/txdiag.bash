@@ -16,7 +16,7 @@ _txdiag()
     local words='' kind
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words='run check info list plot report explain --help --version'
+        words='run check info list plot report explain tokenize --help --version'
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
         return
     fi
@@ -37,6 +37,7 @@ _txdiag()
             words+=' --output --layer --head --step --batch --query --key --scale'
             ;;
         report) words+=' --output' ;;
+        tokenize) words+=' --tokenizer --no-special --json' ;;
         esac
     elif [ -z "$words" ] && [[ $previous != -* ]]; then
         case $command in

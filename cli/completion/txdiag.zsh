@@ -15,7 +15,7 @@ _txdiag() {
         '(-q --quiet)'{-q,--quiet}'[say less]' '(-v --verbose)'{-v,--verbose}'[say more]'
         '(-h --help)'{-h,--help}'[explain]')
     if (( CURRENT == 2 )); then
-        compadd run check info list plot report explain --help --version
+        compadd run check info list plot report explain tokenize --help --version
         return
     fi
     local command=${words[2]}
@@ -41,6 +41,8 @@ _txdiag() {
         '1:recording:_files' '2:site:{_txdiag_names points}' ;;
     report) _arguments $everywhere '(-o --output)'{-o,--output}'[folder]:folder:_files -/' \
         '*:file:_files' ;;
+    tokenize) _arguments $everywhere '--tokenizer[tokenizer]:file:_files' \
+        '--no-special[without BOS]' '--json[as JSON]' '1:model:_files' '2:text:' ;;
     explain)
         local kind
         for kind in checks faults points probes figures backends keys; do

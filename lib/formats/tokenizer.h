@@ -58,7 +58,7 @@ txd_status txd_tokenizer_decode(txd_text *out, const txd_tokenizer *tokenizer,
                                 const int32_t *ids, size_t count);
 
 /* Appends what a token stands for as UTF-8, to be looked at: " once", "<s>"; bytes that
- * are no character as "<0xE4>"; "" for an id without a token. */
+ * are no character, and zero, as "<0xE4>"; "" for an id without a token. */
 void txd_tokenizer_piece(txd_text *out, const txd_tokenizer *tokenizer, int32_t id);
 
 /* Ids that begin and end texts; -1 if the files name none. */

@@ -246,7 +246,9 @@ void txd_tokenizer_piece(txd_text *out, const txd_tokenizer *tokenizer, int32_t 
     at = txd_text_get(&bytes);
     for (size_t i = 0; i < bytes.length;) {
         size_t valid = txd_utf8_valid(at + i, bytes.length - i);
+        const char *zero = memchr(at + i, 0, valid);
 
+        valid = zero ? (size_t)(zero - at) - i : valid; /* which would end a string */
         txd_text_add_bytes(out, at + i, valid);
         i += valid;
         if (i < bytes.length)

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""txdiag tokenize: ids and pieces of a text from every kind of file, what goes around
+it, where it comes from, and what is refused."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+from program import PROGRAM, equal, exits, finish, holds, model, ok, skip, write  # noqa: E402
+
+STORIES = model("stories260K")
+GPT2 = model("gpt2-bpe")
+WORDS = {"a": 0, "b": 1, "ab": 2, "<s>": 3, "\u0120": 4, "\u010a": 5, "\\": 6}
+
+
+def small(**fields):
+    """A tokenizer.json of a few pieces; the model's fields by name."""
+    bpe = {"type": "BPE", "vocab": WORDS, "merges": ["a b"]}
+    bpe.update(fields.pop("bpe", {}))
+    return json.dumps({"model": bpe,
+                       "pre_tokenizer": {"type": "ByteLevel", "use_regex": False,
+                                         "add_prefix_space": False},
+                       "added_tokens": [{"id": 3, "content": "<s>", "special": True}],
+                       **fields})
+
+
+def pieces(name, arguments, expected, given=None):
+    """Holds ids and pieces of a call; given: bytes of standard input."""
+    done = subprocess.run([PROGRAM, "tokenize", *arguments], input=given or b"",
+                          capture_output=True, check=False, timeout=60)
+    lines = done.stdout.decode().split("\n")
+    equal(f"{name}: ids", lines[0], expected[0])
+    equal(f"{name}: pieces", lines[1:], expected[1] + [""])
+    ok(f"{name}: exit 0", done.returncode == 0, done.stderr)
+
+
+def refused(name, text, part):
+    """A tokenizer that is not supported names the field."""
+    write("refused.json", text)
+    result = exits(2, name, "tokenize", "refused.json", "ab")
+    holds(f"{name}: named", result.err, part)
+
+
+def forms():
+    write("small.json", small())
+    expected = ("2 4 3 0 5 6", ["ab", " ", "<s>", "a", "\\n", "\\\\"])
+    text = "ab <s>a\n\\"
+    pieces("a text", ["small.json", text], expected)
+    pieces("standard input", ["small.json", "-"], expected, text.encode())
+    write("text.txt", text)
+    pieces("a file", ["small.json", "@text.txt"], expected)
+    pieces("an empty text", ["small.json", ""], ("", []))
+    result = exits(0, "as JSON", "tokenize", "small.json", text, "--json")
+    equal("the same as JSON", json.loads(result.out),
+          {"ids": [2, 4, 3, 0, 5, 6], "pieces": ["ab", " ", "<s>", "a", "\n", "\\"]})
+    result = exits(2, "a character without a token", "tokenize", "small.json", "abc")
+    holds("the byte is named", result.err, "byte 0x63")
+    result = exits(2, "a file that is not there", "tokenize", "small.json", "@nothing")
+    holds("it is named", result.err, "nothing")
+    result = exits(2, "a folder as text", "tokenize", "small.json", "@.")
+    holds("it is a directory", result.err, "directory")
+
+
+def refusals():
+    refused("another model", small(bpe={"type": "Unigram"}), "model.type")
+    refused("another normalizer", small(normalizer={"type": "NFKC"}),
+            "normalizer: type: \"NFKC\"")
+    refused("one of several", small(normalizer={"type": "Sequence", "normalizers": [
+        {"type": "NFC"}, {"type": "Precompiled"}]}), "normalizers.1.type")
+    refused("another cut", small(pre_tokenizer={"type": "UnicodeScripts"}),
+            "pre_tokenizer: type")
+    refused("another post-processor", small(post_processor={"type": "Other"}),
+            "post_processor: type")
+    refused("another decoder", small(decoder={"type": "CTC"}), "decoder: type")
+    refused("a suffix", small(bpe={"end_of_word_suffix": "</w>"}),
+            "model.end_of_word_suffix")
+    refused("a pattern that is none", small(pre_tokenizer={
+        "type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}),
+        "pattern.Regex")
+    refused("a merge of nothing", small(bpe={"merges": ["a c"]}), "merge 0: \"c\"")
+    refused("no vocabulary", "{}", "model.vocab")
+    refused("half a file", small()[:100], "byte 100")
+    exits(2, "a folder without a tokenizer", "tokenize", ".", "ab")
+
+
+def real():
+    if not STORIES or not GPT2:
+        skip("real tokenizers", "no model data")
+        return
+    once = ("1 403 407 261 378", ["<s>", " Once", " upon", " a", " time"])
+    for name in ("", "/tokenizer.json", "/model.safetensors", "/stories260K-q8_0.gguf"):
+        pieces(f"stories260K{name}", [STORIES + name, "Once upon a time"], once)
+    bare = (once[0][2:], once[1][1:])
+    pieces("without BOS", [STORIES, "Once upon a time", "--no-special"], bare)
+    result = exits(2, "a model without a tokenizer", "tokenize",
+                   f"{STORIES}/stories260K.bin", "x")
+    holds("says what to do", result.err, "--tokenizer")
+    pieces("with one", [f"{STORIES}/stories260K.bin", "Once upon a time", "--tokenizer",
+                        f"{STORIES}/tok512.bin"],
+           (once[0], ["\\n<s>\\n"] + once[1][1:]))
+    pieces("bytes that are no character", [GPT2, "-"],
+           ("171 119 50256", ["<0xE4>", "<0xBD>", "<|endoftext|>"]),
+           b"\xe4\xbd<|endoftext|>")
+    pieces("a zero byte", [GPT2, "-"], ("188", ["<0x00>"]), b"\0")
+
+
+forms()
+refusals()
+real()
+finish()
