@@ -67,12 +67,22 @@ static const need *next_alternative(const need *n)
     return is_end(n) ? NULL : n + 1;
 }
 
+/* What scores become on the way to the mask is needed where the model has it. */
+static bool is_void(const txd_choice *choice, const need *n)
+{
+    txd_point own =
+        n->point == TXD_POINT_COUNT ? n->point : txd_point_in_self(n->point);
+
+    return (own == TXD_POINT_ATTN_CAPPED || own == TXD_POINT_ATTN_BIAS) &&
+           !txd_point_exists(choice->claimed, n->point);
+}
+
 static size_t count_lacking(const txd_choice *choice, const need *n, int layer)
 {
     size_t lacking = 0;
 
     for (; !is_stop(n); n++)
-        lacking += !has_need(choice, n, layer);
+        lacking += !is_void(choice, n) && !has_need(choice, n, layer);
     return lacking;
 }
 
@@ -150,7 +160,7 @@ void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes)
             nearest = n;
     text[0] = '\0';
     for (const need *n = nearest; !is_stop(n) && used < bytes; n++) {
-        if (has_need(choice, n, 0))
+        if (is_void(choice, n) || has_need(choice, n, 0))
             continue;
         if (lacks_backward(choice, n)) {
             snprintf(text, bytes,

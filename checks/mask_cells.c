@@ -15,8 +15,8 @@
 /* What all rows of a block have in common. */
 typedef struct job {
     const txd_block *block;
-    txd_tensor scores;
-    double fill, u;
+    txd_tensor scores, bias; /* bias: without data where there is none */
+    double fill, u, tiny;
     bool lacks_hidden; /* some of them may not have been computed */
 } job;
 
@@ -53,6 +53,14 @@ static bool lacks_hidden(const txd_block *block)
     }
 }
 
+/* What the mask reads: the score, with its bias if there is one. */
+static double score_at(const job *j, size_t cell)
+{
+    double score = txd_tensor_get(&j->scores, cell);
+
+    return j->bias.data ? score + txd_tensor_get(&j->bias, cell) : score;
+}
+
 static void judge_visible(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
 {
     if (isnan(cell->score) && isnan(cell->masked)) {
@@ -63,7 +71,9 @@ static void judge_visible(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
     if (cell->masked == cell->score)
         return;
     cell->off = fabs(cell->masked - cell->score);
-    cell->allowed = 0;
+    cell->allowed = j->bias.data ? j->u * fabs(cell->score) + j->tiny : 0;
+    if (txd_within(cell->off, cell->allowed))
+        return;
     add_wrong(t, cell->masked == j->fill ? TXD_MASK_FILLED : TXD_MASK_CHANGED, cell);
 }
 
@@ -128,7 +138,7 @@ static double log_weight(const job *j, size_t row, const row_range *range)
     for (size_t c = 0; c < keys; c++) {
         double masked = txd_tensor_get(&j->block->value, row * keys + c);
 
-        if (was_computed(j, txd_tensor_get(&j->scores, row * keys + c), masked))
+        if (was_computed(j, score_at(j, row * keys + c), masked))
             sum += exp(masked - range->largest);
     }
     return range->hidden_high - range->largest - log(sum);
@@ -192,7 +202,7 @@ static bool is_as_claimed(txd_mask_tally *t, const job *j, size_t row,
     txd_span seen;
 
     if (block->value.dtype != TXD_F32 || j->scores.dtype != TXD_F32 ||
-        j->fill != -INFINITY ||
+        j->fill != -INFINITY || j->bias.data ||
         !txd_law_run_of(&seen, block, (size_t)at->batch, (size_t)at->query))
         return false;
     seen.begin = in_block(seen.begin, first, keys);
@@ -227,7 +237,7 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
         size_t key = j->block->start[3] + c;
         bool is_visible = txd_mask_hides(&mask, (size_t)at->query, key) == TXD_SEEN;
         txd_mask_cell cell = {.at = *at,
-                              .score = txd_tensor_get(&j->scores, row * keys + c),
+                              .score = score_at(j, row * keys + c),
                               .masked =
                                   txd_tensor_get(&j->block->value, row * keys + c)};
 
@@ -241,20 +251,43 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
     judge_range(t, j, row, &range, at);
 }
 
+size_t txd_mask_reads(txd_point out[2], const txd_config *config,
+                      txd_attention_kind kind)
+{
+    txd_point capped = txd_point_in(kind, TXD_POINT_ATTN_CAPPED);
+    txd_point bias = txd_point_in(kind, TXD_POINT_ATTN_BIAS);
+
+    out[0] = txd_point_exists(config, capped)
+                 ? capped
+                 : txd_point_in(kind, TXD_POINT_ATTN_SCORES);
+    out[1] = bias;
+    return txd_point_exists(config, bias) ? 2 : 1;
+}
+
+static txd_status find_scores(job *j)
+{
+    const txd_block *block = j->block;
+    txd_point reads[2];
+    size_t count = txd_mask_reads(reads, block->pass->claimed,
+                                  txd_point_attention(block->site->point));
+
+    TXD_TRY(txd_block_earlier(&j->scores, block, reads[0]));
+    return count < 2 ? TXD_OK : txd_block_earlier(&j->bias, block, reads[1]);
+}
+
 void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
 {
     const txd_pass *pass = block->pass;
     const size_t *dims = block->value.dims;
     size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
-    txd_attention_kind kind = txd_point_attention(block->site->point);
     job j = {.block = block,
              .fill = pass->claimed->layers[block->site->layer].fill,
              .u = pass->u_store,
+             .tiny = pass->tiny,
              .lacks_hidden = lacks_hidden(block)};
 
     tally->smallest = pass->tiny;
-    tally->status =
-        txd_block_earlier(&j.scores, block, txd_point_in(kind, TXD_POINT_ATTN_SCORES));
+    tally->status = find_scores(&j);
     if (tally->status != TXD_OK || !block->value.data)
         return;
     for (size_t i = 0; i < dims[0] * dims[1]; i++) {

@@ -48,6 +48,10 @@ typedef struct txd_mask_tally {
     txd_status status; /* of asking for the scores */
 } txd_mask_tally;
 
+/* The points that the mask reads: the scores, or the capped ones, and perhaps a bias.
+ * How many. */
+size_t txd_mask_reads(txd_point out[2], const txd_config *config,
+                      txd_attention_kind kind);
 /* Judges a block of attn.masked or cross.masked. */
 void txd_mask_judge(txd_mask_tally *tally, const txd_block *block);
 void txd_mask_join(txd_mask_tally *to, const txd_mask_tally *tally);

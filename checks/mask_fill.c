@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mask sets: every score that the claimed mask shows stays what it is, exactly, and
- * every score that it hides becomes the claimed fill (one rounding allowed, where the
- * format has no such number). A finite fill must also be low enough: what the row's
- * masked scores give a hidden key, exp(fill) / sum exp(masked), taken here in double,
- * must be below half of the format's smallest number, so that the weight comes out as
- * 0. Else hidden keys leak, which `causality` and `padding` see as weights; this law
- * says why.
+ * The mask sets: every score that the claimed mask shows stays what it is, exactly
+ * (with a bias its sum with it, to one rounding), and every score that it hides becomes
+ * the claimed fill (one rounding allowed, where the format has no such number). A
+ * finite fill must also be low enough: what the row's masked scores give a hidden key,
+ * exp(fill) / sum exp(masked), taken here in double, must be below half of the format's
+ * smallest number, so that the weight comes out as 0. Else hidden keys leak, which
+ * `causality` and `padding` see as weights; this law says why.
  *
  * A fill that is low enough for this input but not below the lowest visible score by
  * log(hidden keys / u_store) is a warning: a row that sees such keys alone would leak.
@@ -23,6 +23,7 @@
 typedef struct state {
     const txd_config *claimed;
     txd_mask_tally *tallies; /* (layers, 2): self- and cross-attention */
+    txd_point reads[2][3];   /* by txd_attention_kind; ended by TXD_POINT_COUNT */
     size_t batches;
     bool lacks_scores;
 } state;
@@ -40,13 +41,9 @@ static unsigned ask(void *self, const txd_site *site)
 
 static const txd_point *needs(void *self, txd_point point)
 {
-    static const txd_point scores[] = {TXD_POINT_ATTN_SCORES, TXD_POINT_COUNT};
-    static const txd_point cross[] = {TXD_POINT_CROSS_SCORES, TXD_POINT_COUNT};
+    const state *s = self;
 
-    (void)self;
-    if (!is_masked(point))
-        return NULL;
-    return txd_point_attention(point) == TXD_ATTENTION_CROSS ? cross : scores;
+    return is_masked(point) ? s->reads[txd_point_attention(point)] : NULL;
 }
 
 static void reduce(void *slot, const void *self, const txd_block *block)
@@ -265,6 +262,9 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
         return txd_fail(TXD_ERR_MEMORY, "mask_fill: no memory");
     }
     s->claimed = context->claimed;
+    for (int kind = 0; kind < 2; kind++)
+        s->reads[kind][txd_mask_reads(s->reads[kind], s->claimed,
+                                      (txd_attention_kind)kind)] = TXD_POINT_COUNT;
     *tap = (txd_tap){.name = "mask_fill",
                      .self = s,
                      .ask = ask,
@@ -280,10 +280,12 @@ const txd_check txd_check_mask_fill = {
     .name = "mask_fill",
     .law = "visible scores stay what they are, hidden ones become a fill that is low "
            "enough",
-    .formula = "masked = score where the claimed mask shows the key, exactly; masked = "
-               "fill where it hides it, within u_store |fill|; exp(fill) / sum "
-               "exp(masked) < half of the format's smallest number; warning unless "
-               "fill <= lowest visible score - log(hidden keys / u_store)",
+    .formula =
+        "masked = score where the claimed mask shows the key, exactly (capped if "
+        "the layer caps; with a bias their sum, within u_store); masked = "
+        "fill where it hides it, within u_store |fill|; exp(fill) / sum "
+        "exp(masked) < half of the format's smallest number; warning unless "
+        "fill <= lowest visible score - log(hidden keys / u_store)",
     .causes = "a fill like -10 or -1e4 that large scores come near; -1e9 in float16, "
               "where it is -Inf; a mask that is added to the score instead of set, or "
               "added as True and False; a mask of the opposite convention (True = keep "
@@ -299,11 +301,16 @@ const txd_check txd_check_mask_fill = {
                               "memory_padding_ignored", "cross_causal", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_CAPPED, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_BIAS, TXD_ASK_VALUE},
                                              {TXD_POINT_CROSS_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_CROSS_SCORES, TXD_ASK_VALUE},
+                                             {TXD_POINT_CROSS_CAPPED, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 0},
                                              {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_CAPPED, TXD_ASK_VALUE},
+                                             {TXD_POINT_ATTN_BIAS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,
     .finish = finish,

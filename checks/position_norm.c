@@ -27,6 +27,8 @@ static const char *inapplicable(const txd_check_context *context)
     switch (context->claimed->positions) {
     case TXD_POSITIONS_ROTARY:
         return "no addend: rotary positions turn queries and keys, nothing is added";
+    case TXD_POSITIONS_ALIBI:
+        return "no addend: positions are a bias on the scores, nothing is added here";
     case TXD_POSITIONS_NONE:
         return "no addend: this model has no positions";
     default:

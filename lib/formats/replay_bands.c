@@ -12,9 +12,6 @@
 
 #include "base/memory.h"
 
-static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
-                                    TXD_POINT_ATTN_WEIGHTS};
-
 /* About as many rows as a chunk of our recordings has, so that none is unpacked twice;
  * but a tile alone where one is already large. */
 #define BAND_ROWS 256
@@ -32,11 +29,14 @@ static size_t least(size_t a, size_t b)
 static txd_status prepare_point(const txd_feed *feed, txd_replay_attention *job, int i)
 {
     const txd_replay *replay = feed->replay;
-    txd_point point = txd_point_in(job->kind, points[i]);
+    txd_point point = txd_point_of_tile(job->kind, i);
     size_t stop = txd_replay_stop_at(replay, job->is_gradient, point, job->layer);
-    bool is_weights = points[i] == TXD_POINT_ATTN_WEIGHTS;
+    bool is_weights = i == TXD_TILE_WEIGHTS;
 
     job->stops[i] = stop;
+    job->wants[i] = 0;
+    if (stop == TXD_REPLAY_NONE)
+        return TXD_OK;
     job->wants[i] = txd_feed_wants(feed, stop) & txd_replay_offers_at(replay, stop);
     TXD_TRY(txd_feed_offers(feed, &job->offers[i], stop));
     job->any_head[i] = txd_feed_has(feed, stop, TXD_REPLAY_ANY_HEAD);
@@ -53,10 +53,10 @@ static txd_status prepare_point(const txd_feed *feed, txd_replay_attention *job,
 
 static txd_status prepare(txd_feed *feed, txd_replay_attention *job)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < TXD_TILE_POINTS; i++)
         TXD_TRY(prepare_point(feed, job, i));
     TXD_TRY(txd_feed_cells(feed, job->kind, job->layer));
-    if (!job->is_gradient && (job->wants[2] & TXD_ASK_ROWS))
+    if (!job->is_gradient && (job->wants[TXD_TILE_WEIGHTS] & TXD_ASK_ROWS))
         TXD_TRY(txd_feed_load_rows(feed, job->kind, job->layer));
     return TXD_OK;
 }
@@ -99,7 +99,7 @@ static void place_band(txd_replay_band *band, txd_replay_attention *job,
     band->rows = least(g->band, length - band->first);
     band->tile_count = 0;
     for (int kind = 0; kind < 2; kind++)
-        for (int which = 0; which < 3; which++)
+        for (int which = 0; which < TXD_TILE_POINTS; which++)
             band->loaded[kind][which] = false;
     for (size_t at = 0; at < band->rows; at += g->tile) {
         txd_replay_tile *tile = &band->tiles[band->tile_count++];
@@ -139,7 +139,7 @@ void txd_feed_free_bands(txd_feed *feed)
         }
     free(feed->bands);
     for (int kind = 0; kind < 2; kind++)
-        for (int which = 0; which < 3; which++)
+        for (int which = 0; which < TXD_TILE_POINTS; which++)
             txd_memory_give(feed->band_memory[kind][which]);
 }
 
@@ -280,12 +280,15 @@ txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
                                 .layer = site->layer,
                                 .is_gradient = txd_site_is_gradient(site->kind),
                                 .keys = feed->inputs.length};
+    unsigned wants = 0;
     geometry g;
 
     if (job.kind == TXD_ATTENTION_CROSS)
         job.keys = feed->inputs.memory_length;
     TXD_TRY(prepare(feed, &job));
-    if (!(job.wants[0] | job.wants[1] | job.wants[2]))
+    for (int i = 0; i < TXD_TILE_POINTS; i++)
+        wants |= job.wants[i];
+    if (!wants)
         return TXD_OK;
     TXD_TRY(make_bands(feed));
     g = divide(feed, &job);

@@ -150,11 +150,12 @@ typedef struct txd_feed {
                                                     gradients */
     bool loaded[2][TXD_POINT_COUNT];
     txd_replay_buffer part, marks;
-    txd_replay_buffer rows;  /* recorded: (column, b, h, q) of a layer */
-    int rows_layer;          /* whose they are: 2 x layer + kind; -1 = nobody's */
-    txd_replay_cells cells;  /* of the attention that is being fed */
-    void *band_memory[2][3]; /* values of all bands: values, gradients */
-    size_t band_bytes[2][3]; /* of each of them */
+    txd_replay_buffer rows; /* recorded: (column, b, h, q) of a layer */
+    int rows_layer;         /* whose they are: 2 x layer + kind; -1 = nobody's */
+    txd_replay_cells cells; /* of the attention that is being fed */
+    /* Values of all bands: values, gradients; bytes of each of them. */
+    void *band_memory[2][TXD_TILE_POINTS];
+    size_t band_bytes[2][TXD_TILE_POINTS];
     struct txd_replay_band *bands;
     size_t band_count;                       /* of this wave */
     size_t band_capacity, band_rows;         /* of the most rows */
@@ -197,24 +198,24 @@ txd_status txd_feed_parameter_gradient(txd_feed *feed, size_t stop);
 /* The layer in which a site outside of the layers finds values of them. */
 int txd_feed_layer(const txd_feed *feed, const txd_site *site, txd_point point);
 
-/* Scores, masked and weights of an attention of a layer, tile by tile, or their
+/* Scores to weights of an attention of a layer, tile by tile, or their
  * gradients, the other way (replay_bands.c): of the one that the site is of. */
 txd_status txd_feed_attention(txd_feed *feed, const txd_site *site);
 void txd_feed_free_bands(txd_feed *feed);
 
-/* The three points of an attention of a layer in this step. */
+/* The points of the tiles of an attention of a layer in this step, by TXD_TILE_*. */
 struct txd_replay_attention {
     txd_feed *feed;
     txd_attention_kind kind;
     int layer;
     bool is_gradient;
-    size_t keys; /* tokens, or rows of the memory */
-    size_t stops[3];
-    unsigned wants[3];
-    txd_feed_offer offers[3];
-    bool any_head[3]; /* the value of at least some heads is there */
+    size_t keys;                   /* tokens, or rows of the memory */
+    size_t stops[TXD_TILE_POINTS]; /* TXD_REPLAY_NONE where the model has none */
+    unsigned wants[TXD_TILE_POINTS];
+    txd_feed_offer offers[TXD_TILE_POINTS];
+    bool any_head[TXD_TILE_POINTS]; /* the value of at least some heads is there */
     bool has_rows;
-    struct txd_stats_part stats[3];
+    struct txd_stats_part stats[TXD_TILE_POINTS];
 };
 
 /* Which cells of a tile are hidden, by spans or else by a map of txd_hidden. */
@@ -232,10 +233,10 @@ struct txd_replay_tile {
     bool last; /* of the attention */
     bool is_marked;
     txd_replay_marks marks;
-    txd_block blocks[3];
-    unsigned bits[3]; /* what they offer */
-    bool has_part[3];
-    struct txd_stats_part parts[3];
+    txd_block blocks[TXD_TILE_POINTS];
+    unsigned bits[TXD_TILE_POINTS]; /* what they offer */
+    bool has_part[TXD_TILE_POINTS];
+    struct txd_stats_part parts[TXD_TILE_POINTS];
     txd_replay_buffer map, rows_out, recorded, slots;
 };
 
@@ -245,8 +246,8 @@ typedef struct txd_replay_band {
     txd_replay_attention *job;
     size_t index; /* which part of feed->band_memory it has */
     size_t batch, head, first, rows;
-    bool is_complete;  /* measured, not yet merged */
-    bool loaded[2][3]; /* values, gradients */
+    bool is_complete;                /* measured, not yet merged */
+    bool loaded[2][TXD_TILE_POINTS]; /* values, gradients */
     txd_replay_tile tiles[TXD_REPLAY_BAND_TILES];
     size_t tile_count;
 } txd_replay_band;
@@ -266,7 +267,7 @@ static inline txd_hidden txd_replay_hides(const txd_replay_marks *marks, size_t 
  * taps, on the calling thread, in the order of the tiles (replay_tile.c). */
 txd_status txd_tile_measure(txd_replay_tile *tile);
 txd_status txd_tile_merge(txd_replay_tile *tile);
-/* What a tile has at the stop of one of the three points of its attention. */
+/* What a tile has at the stop of one of the points of its attention. */
 txd_status txd_feed_tile_value(txd_tensor *out, txd_replay_tile *tile, size_t stop);
 
 /* Reads the recorded row statistics of a layer, unless there are too many to be held;

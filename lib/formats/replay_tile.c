@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tile of an attention: scores, masked scores and weights of a few query rows of one
+ * A tile of an attention: scores to weights of a few query rows of one
  * head, as a live pass offers them; of gradients the other way round. Measured on a
  * worker, merged on the calling thread.
  */
@@ -8,13 +8,6 @@
 
 #include "base/memory.h"
 #include "formats/replay_internal.h"
-
-static int which_of(txd_point point)
-{
-    txd_point own = txd_point_in_self(point);
-
-    return own == TXD_POINT_ATTN_SCORES ? 0 : own == TXD_POINT_ATTN_MASKED ? 1 : 2;
-}
 
 /* ---- values ---- */
 
@@ -80,7 +73,7 @@ txd_status txd_feed_tile_value(txd_tensor *out, txd_replay_tile *tile, size_t st
     site = &feed->replay->stops[stop].site;
     if (!txd_feed_has(feed, stop, (int)band->head))
         return txd_fail(TXD_ERR_MISSING, "%s was not recorded", site->name);
-    TXD_TRY(load_band(&data, band, stop, which_of(site->point)));
+    TXD_TRY(load_band(&data, band, stop, txd_point_which(site->point)));
     *out = txd_tensor_make(feed->pass.dtype,
                            (char *)data + (tile->first - band->first) * row, 4, dims);
     return TXD_OK;
@@ -198,7 +191,7 @@ static txd_status measure_point(txd_replay_tile *tile, int which)
         if (compute)
             TXD_TRY(take_stats(tile, which, &block->value));
     }
-    if (!job->is_gradient && which == 2 && (wants & TXD_ASK_ROWS))
+    if (!job->is_gradient && which == TXD_TILE_WEIGHTS && (wants & TXD_ASK_ROWS))
         TXD_TRY(txd_feed_rows(&block->rows, tile));
     if (block->rows)
         bits |= TXD_ASK_ROWS;
@@ -273,7 +266,7 @@ static txd_status merge_point(txd_replay_tile *tile, int which)
 /* In the order in which a pass forms them. */
 static int nth_point(const txd_replay_attention *job, int i)
 {
-    return job->is_gradient ? 2 - i : i;
+    return job->is_gradient ? TXD_TILE_WEIGHTS - i : i;
 }
 
 txd_status txd_tile_measure(txd_replay_tile *tile)
@@ -281,8 +274,8 @@ txd_status txd_tile_measure(txd_replay_tile *tile)
     const txd_replay_attention *job = tile->band->job;
 
     tile->is_marked = false;
-    TXD_TRY(txd_replay_reserve(&tile->slots, job->feed->slots, 3));
-    for (int i = 0; i < 3; i++) {
+    TXD_TRY(txd_replay_reserve(&tile->slots, job->feed->slots, TXD_TILE_POINTS));
+    for (int i = 0; i < TXD_TILE_POINTS; i++) {
         int which = nth_point(job, i);
 
         if (!job->wants[which])
@@ -297,7 +290,7 @@ txd_status txd_tile_merge(txd_replay_tile *tile)
 {
     const txd_replay_attention *job = tile->band->job;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TXD_TILE_POINTS; i++) {
         int which = nth_point(job, i);
 
         if (job->wants[which])

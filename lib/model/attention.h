@@ -82,12 +82,16 @@ void txd_cells_form(const struct txd_attention *job);
 txd_status txd_tile_cells(const struct txd_attention *job, struct txd_tile *tile);
 /* The operations on a tile, in order. */
 txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *tile);
+/* Capping, a copy where the layer does not and the capped scores stand elsewhere; then
+ * the bias, if it is to be formed; then both added, and the mask. */
+txd_status txd_tile_cap(const struct txd_attention *job, struct txd_tile *tile);
+txd_status txd_tile_bias(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile);
 
-/* Lets the tile's scores, masked and weights be its rows of the planes. */
+/* Lets the tile's values be its rows of the planes. */
 void txd_tile_aim_at_planes(const struct txd_attention *job, struct txd_tile *tile);
 
 /* Where in `scores` and the like a tile's operation is called. */

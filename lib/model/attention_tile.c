@@ -4,6 +4,7 @@
  * cells it has: attention_cells.c.
  */
 #include "model/attention.h"
+#include "model/bias.h"
 
 #include <math.h>
 #include <string.h>
@@ -69,7 +70,7 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
     for (int part = 0; part < 3; part++) {
         size_t row = txd_tile_key_row(job, tile) + tile->key_begin + edges[part];
 
-        args.out = txd_row_of(run, tile->scores, edges[part], 1);
+        args.out = txd_row_of(run, tile->value[TXD_TILE_SCORES], edges[part], 1);
         args.k = txd_row_of(run, job->k, row, width);
         args.keys = edges[part + 1] - edges[part];
         if (args.keys > 0)
@@ -78,12 +79,88 @@ txd_status txd_tile_scores(const struct txd_attention *job, struct txd_tile *til
     return TXD_OK;
 }
 
+bool txd_layer_caps(const txd_run *run, int layer)
+{
+    return layer_config(run, layer)->score_softcap != 0;
+}
+
+txd_status txd_tile_cap(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    struct txd_softcap_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_softcap, TXD_POINT_ATTN_CAPPED),
+        .out = tile->value[TXD_TILE_CAPPED],
+        .x = tile->value[TXD_TILE_SCORES],
+        .cap = layer_config(run, job->layer)->score_softcap,
+        .rows = tile->rows,
+        .width = tile->keys,
+        .stride = tile->keys,
+    };
+
+    if (args.cap != 0)
+        return run->layer_ops[job->layer].ops.softcap(&run->ctx, &args);
+    if (args.out != args.x)
+        memcpy(args.out, args.x,
+               tile->rows * tile->keys * txd_dtype_bytes(run->pass.dtype));
+    return TXD_OK;
+}
+
+static struct txd_bias_args bias_args(const struct txd_attention *job,
+                                      const struct txd_tile *tile)
+{
+    txd_mask_view mask = txd_tile_mask_view(job, tile);
+
+    return (struct txd_bias_args){
+        .at = txd_tile_at(job, tile, TXD_OP_bias, TXD_POINT_ATTN_BIAS),
+        .query_positions = mask.query_positions + tile->first,
+        .key_positions = mask.key_positions + tile->key_begin,
+        .slope = txd_alibi_slope(tile->head, job->run->model->config->n_heads),
+        .rows = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+    };
+}
+
+txd_status txd_tile_bias(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    struct txd_bias_args args;
+
+    if (!txd_has_bias(run->model->config, job->kind) ||
+        tile->value[TXD_TILE_BIAS] == NULL)
+        return TXD_OK;
+    args = bias_args(job, tile);
+    args.out = tile->value[TXD_TILE_BIAS];
+    return run->layer_ops[job->layer].ops.bias(&run->ctx, &args);
+}
+
+/* Where the bias was edited it is what is added; else it need not be formed. */
+static txd_status add_bias(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    const struct txd_ops *ops = &run->layer_ops[job->layer].ops;
+    struct txd_pair_args sum = {
+        .at = txd_tile_at(job, tile, TXD_OP_add, TXD_POINT_ATTN_MASKED),
+        .out = tile->value[TXD_TILE_MASKED],
+        .a = tile->value[TXD_TILE_CAPPED],
+        .b = tile->value[TXD_TILE_BIAS],
+        .count = tile->rows * tile->keys,
+    };
+    struct txd_bias_args args = bias_args(job, tile);
+
+    if (job->planes != NULL)
+        return ops->add(&run->ctx, &sum);
+    args.out = sum.out;
+    args.scores = sum.a;
+    return ops->bias(&run->ctx, &args);
+}
+
 txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
 {
     struct txd_mask_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_mask, TXD_POINT_ATTN_MASKED),
-        .out = tile->masked,
-        .scores = tile->scores,
+        .out = tile->value[TXD_TILE_MASKED],
+        .scores = tile->value[TXD_TILE_CAPPED],
         .visible = tile->is_regular ? NULL : tile->visible,
         .spans = tile->is_regular ? &tile->spans.visible : NULL,
         .rows = tile->rows,
@@ -92,6 +169,10 @@ txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
         .fill = layer_config(job->run, job->layer)->fill,
     };
 
+    if (txd_has_bias(job->run->model->config, job->kind)) {
+        TXD_TRY(add_bias(job, tile));
+        args.scores = args.out;
+    }
     return job->run->layer_ops[job->layer].ops.mask(&job->run->ctx, &args);
 }
 
@@ -101,8 +182,8 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
     txd_mask_view mask = txd_tile_mask_view(job, tile);
     struct txd_softmax_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_softmax, TXD_POINT_ATTN_WEIGHTS),
-        .out = tile->weights,
-        .masked = tile->masked,
+        .out = tile->value[TXD_TILE_WEIGHTS],
+        .masked = tile->value[TXD_TILE_MASKED],
         .max = job->run->max + row,
         .lse = job->run->lse + row,
         .entropy = job->entropy ? tile->entropy : NULL,
@@ -146,11 +227,12 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
     size_t row = txd_tile_query_row(run, tile);
-    struct txd_stats_args weights = txd_tile_counted(run, tile, 2, tile->weights);
+    struct txd_stats_args weights =
+        txd_tile_counted(run, tile, TXD_TILE_WEIGHTS, tile->value[TXD_TILE_WEIGHTS]);
     struct txd_rows_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_rows, TXD_POINT_ATTN_WEIGHTS),
         .rows = tile->row_statistics,
-        .weights = tile->weights,
+        .weights = tile->value[TXD_TILE_WEIGHTS],
         .max = run->max + row,
         .lse = run->lse + row,
         .entropy = job->entropy ? tile->entropy : NULL,
@@ -186,7 +268,7 @@ txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile)
         .at = txd_tile_at(job, tile, TXD_OP_mix, TXD_POINT_ATTN_HEADS),
         .out = txd_row_of(run, run->own[txd_point_in(job->kind, TXD_POINT_ATTN_HEADS)],
                           txd_tile_query_row(run, tile), width),
-        .weights = txd_row_of(run, tile->weights, tile->begin, 1),
+        .weights = txd_row_of(run, tile->value[TXD_TILE_WEIGHTS], tile->begin, 1),
         .v = txd_row_of(run, job->v, row, width),
         .used = tile->is_regular ? NULL : tile->used + tile->begin,
         .spans = tile->is_regular ? &tile->spans.used_inside : NULL,

@@ -93,12 +93,16 @@ static txd_status stream(const struct txd_attention *job, struct txd_tile *tile)
     txd_tile_take_arrays(job, tile);
     TXD_TRY(txd_tile_cells(job, tile));
     TXD_TRY(txd_tile_scores(job, tile));
-    reduce(job, tile, 0);
+    reduce(job, tile, TXD_TILE_SCORES);
+    TXD_TRY(txd_tile_cap(job, tile));
+    reduce(job, tile, TXD_TILE_CAPPED);
+    TXD_TRY(txd_tile_bias(job, tile));
+    reduce(job, tile, TXD_TILE_BIAS);
     TXD_TRY(txd_tile_mask(job, tile));
-    reduce(job, tile, 1);
+    reduce(job, tile, TXD_TILE_MASKED);
     TXD_TRY(txd_tile_softmax(job, tile));
     TXD_TRY(txd_tile_rows(job, tile));
-    reduce(job, tile, 2);
+    reduce(job, tile, TXD_TILE_WEIGHTS);
     return txd_tile_mix(job, tile);
 }
 
@@ -124,9 +128,12 @@ void txd_tile_aim_at_planes(const struct txd_attention *job, struct txd_tile *ti
     size_t n = job->keys, row = txd_tile_query_row(run, tile);
     size_t plane = run->batch * run->model->config->n_heads * run->length;
 
-    tile->scores = txd_row_of(run, job->planes, row, n);
-    tile->masked = txd_row_of(run, job->planes, plane + row, n);
-    tile->weights = txd_row_of(run, job->planes, 2 * plane + row, n);
+    for (int which = 0; which < TXD_TILE_POINTS; which++)
+        tile->value[which] = txd_row_of(
+            run, job->planes, txd_run_plane(run, job->kind, which) * plane + row, n);
+    if (!txd_point_exists(run->model->config,
+                          txd_point_of_tile(job->kind, TXD_TILE_CAPPED)))
+        tile->value[TXD_TILE_CAPPED] = tile->value[TXD_TILE_SCORES];
 }
 
 static txd_status formed_tile(const struct txd_attention *job, struct txd_tile *tile)
@@ -139,6 +146,18 @@ static txd_status formed_scores(const struct txd_attention *job, struct txd_tile
 {
     TXD_TRY(formed_tile(job, tile));
     return txd_tile_scores(job, tile);
+}
+
+static txd_status formed_cap(const struct txd_attention *job, struct txd_tile *tile)
+{
+    TXD_TRY(formed_tile(job, tile));
+    return txd_tile_cap(job, tile);
+}
+
+static txd_status formed_bias(const struct txd_attention *job, struct txd_tile *tile)
+{
+    TXD_TRY(formed_tile(job, tile));
+    return txd_tile_bias(job, tile);
 }
 
 static txd_status formed_mask(const struct txd_attention *job, struct txd_tile *tile)
@@ -157,30 +176,33 @@ static txd_status formed_rest(const struct txd_attention *job, struct txd_tile *
 {
     TXD_TRY(formed_tile(job, tile));
     TXD_TRY(txd_tile_rows(job, tile));
-    for (int which = 0; which < 3; which++)
+    for (int which = 0; which < TXD_TILE_POINTS; which++)
         reduce(job, tile, which);
     return txd_tile_mix(job, tile);
 }
 
-/* Edits of one of the three planes. */
-static txd_status edit_plane(const struct txd_attention *job, txd_point point,
-                             size_t plane)
+/* A value of the tiles made whole, then edited. */
+static txd_status form(const struct txd_attention *job, int which, txd_on_tile *make)
 {
     txd_run *run = job->run;
+    txd_point point = txd_point_of_tile(job->kind, which);
     size_t rows = run->batch * run->model->config->n_heads * run->length;
+    size_t plane = txd_run_plane(run, job->kind, which);
 
-    return txd_taps_edit(run, txd_point_in(job->kind, point), job->layer,
+    if (!txd_point_exists(run->model->config, point))
+        return TXD_OK;
+    TXD_TRY(txd_over_tiles(job, make, NULL));
+    return txd_taps_edit(run, point, job->layer,
                          txd_row_of(run, job->planes, plane * rows, job->keys));
 }
 
 static txd_status formed_attention(const struct txd_attention *job)
 {
-    TXD_TRY(txd_over_tiles(job, formed_scores, NULL));
-    TXD_TRY(edit_plane(job, TXD_POINT_ATTN_SCORES, 0));
-    TXD_TRY(txd_over_tiles(job, formed_mask, NULL));
-    TXD_TRY(edit_plane(job, TXD_POINT_ATTN_MASKED, 1));
-    TXD_TRY(txd_over_tiles(job, formed_softmax, NULL));
-    TXD_TRY(edit_plane(job, TXD_POINT_ATTN_WEIGHTS, 2));
+    TXD_TRY(form(job, TXD_TILE_SCORES, formed_scores));
+    TXD_TRY(form(job, TXD_TILE_CAPPED, formed_cap));
+    TXD_TRY(form(job, TXD_TILE_BIAS, formed_bias));
+    TXD_TRY(form(job, TXD_TILE_MASKED, formed_mask));
+    TXD_TRY(form(job, TXD_TILE_WEIGHTS, formed_softmax));
     return txd_over_tiles(job, formed_rest, merging(job));
 }
 
@@ -198,9 +220,12 @@ static unsigned wanted(const struct txd_attention *job, txd_site_kind kind,
 static bool compute_hidden(const struct txd_attention *job, txd_site_kind kind)
 {
     unsigned weights = wanted(job, kind, TXD_POINT_ATTN_WEIGHTS);
-    unsigned all = weights | wanted(job, kind, TXD_POINT_ATTN_MASKED) |
-                   wanted(job, kind, TXD_POINT_ATTN_SCORES);
+    unsigned all = weights;
 
+    for (int which = 0; which < TXD_TILE_WEIGHTS; which++)
+        if (txd_point_exists(job->run->model->config,
+                             txd_point_of_tile(job->kind, which)))
+            all |= wanted(job, kind, txd_point_of_tile(TXD_ATTENTION_SELF, which));
     if (kind == TXD_SITE_GRADIENT && all == 0)
         return false;
     switch (job->run->model->config->evaluate_hidden) {

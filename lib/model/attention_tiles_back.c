@@ -61,11 +61,11 @@ static txd_status mix_back(const struct txd_attention *job, struct txd_tile *til
     size_t bytes = txd_dtype_bytes(run->pass.dtype), keys = tile->end - tile->begin;
     struct txd_mix_back_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_mix_back, TXD_POINT_ATTN_HEADS),
-        .d_weights = inside(job, tile, tile->d_weights),
+        .d_weights = inside(job, tile, tile->gradient[TXD_TILE_WEIGHTS]),
         .d_v = tile->d_v,
         .d_out = txd_row_of(run, d_of(job, TXD_POINT_ATTN_HEADS),
                             txd_tile_query_row(run, tile), width),
-        .weights = inside(job, tile, tile->weights),
+        .weights = inside(job, tile, tile->value[TXD_TILE_WEIGHTS]),
         .v = txd_row_of(run, value_of(job, TXD_POINT_ATTN_V), row, width),
         .used = tile->is_regular ? NULL : tile->used + tile->begin,
         .spans = tile->is_regular ? &tile->spans.used_inside : NULL,
@@ -75,7 +75,7 @@ static txd_status mix_back(const struct txd_attention *job, struct txd_tile *til
         .width = width,
     };
 
-    clear_outside(job, tile, tile->d_weights);
+    clear_outside(job, tile, tile->gradient[TXD_TILE_WEIGHTS]);
     memset(tile->d_v, 0, keys * width * bytes);
     return keys == 0 ? TXD_OK : ops_of(job)->mix_back(&run->ctx, &args);
 }
@@ -85,10 +85,10 @@ static txd_status softmax_back(const struct txd_attention *job, struct txd_tile 
     txd_mask_view mask = txd_tile_mask_view(job, tile);
     struct txd_softmax_back_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_softmax_back, TXD_POINT_ATTN_WEIGHTS),
-        .d_masked = tile->d_masked,
-        .d_out = tile->d_weights,
+        .d_masked = tile->gradient[TXD_TILE_MASKED],
+        .d_out = tile->gradient[TXD_TILE_WEIGHTS],
         .weights = tile->softmax,
-        .masked = tile->masked,
+        .masked = tile->value[TXD_TILE_MASKED],
         .max = job->run->max + txd_tile_query_row(job->run, tile),
         .spans = tile->is_regular ? &tile->spans.used : NULL,
         .rows = tile->rows,
@@ -107,8 +107,8 @@ static txd_status mask_back(const struct txd_attention *job, struct txd_tile *ti
 {
     struct txd_mask_back_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_mask_back, TXD_POINT_ATTN_MASKED),
-        .d_scores = tile->d_scores,
-        .d_out = tile->d_masked,
+        .d_scores = tile->gradient[TXD_TILE_CAPPED],
+        .d_out = tile->gradient[TXD_TILE_MASKED],
         .visible = tile->is_regular ? NULL : tile->visible,
         .spans = tile->is_regular ? &tile->spans.visible : NULL,
         .rows = tile->rows,
@@ -117,6 +117,24 @@ static txd_status mask_back(const struct txd_attention *job, struct txd_tile *ti
     };
 
     return ops_of(job)->mask_back(&job->run->ctx, &args);
+}
+
+/* What is added has the gradient of the sum: none of its own is formed. */
+static txd_status cap_back(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    struct txd_softcap_back_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_softcap_back, TXD_POINT_ATTN_CAPPED),
+        .d_x = tile->gradient[TXD_TILE_SCORES],
+        .d_out = tile->gradient[TXD_TILE_CAPPED],
+        .x = tile->value[TXD_TILE_SCORES],
+        .cap = run->model->config->layers[job->layer].score_softcap,
+        .rows = tile->rows,
+        .width = tile->keys,
+        .stride = tile->keys,
+    };
+
+    return args.cap == 0 ? TXD_OK : ops_of(job)->softcap_back(&run->ctx, &args);
 }
 
 static txd_status scores_back(const struct txd_attention *job, struct txd_tile *tile)
@@ -130,7 +148,7 @@ static txd_status scores_back(const struct txd_attention *job, struct txd_tile *
         .at = txd_tile_at(job, tile, TXD_OP_scores_back, TXD_POINT_ATTN_SCORES),
         .d_q = txd_row_of(run, d_of(job, TXD_POINT_ATTN_Q), query, width),
         .d_k = tile->d_k,
-        .d_out = inside(job, tile, tile->d_scores),
+        .d_out = inside(job, tile, tile->gradient[TXD_TILE_SCORES]),
         .q = txd_row_of(run, value_of(job, TXD_POINT_ATTN_Q), query, width),
         .k = txd_row_of(run, value_of(job, TXD_POINT_ATTN_K), key, width),
         .visible = tile->is_regular ? NULL : tile->visible + tile->begin,
@@ -156,16 +174,18 @@ static txd_status again(const struct txd_attention *job, struct txd_tile *tile)
 {
     struct txd_tile softmax;
 
-    tile->softmax = tile->weights;
+    tile->softmax = tile->value[TXD_TILE_WEIGHTS];
     if (job->planes != NULL)
         txd_tile_aim_at_planes(job, tile);
     TXD_TRY(txd_tile_cells(job, tile));
     if (job->planes == NULL) {
         TXD_TRY(txd_tile_scores(job, tile));
+        TXD_TRY(txd_tile_cap(job, tile));
+        TXD_TRY(txd_tile_bias(job, tile));
         TXD_TRY(txd_tile_mask(job, tile));
     }
     softmax = *tile;
-    softmax.weights = (void *)tile->softmax;
+    softmax.value[TXD_TILE_WEIGHTS] = (void *)tile->softmax;
     return txd_tile_softmax(job, &softmax);
 }
 
@@ -179,11 +199,14 @@ static txd_status tile_back(const struct txd_attention *job, struct txd_tile *ti
     txd_tile_take_arrays(job, tile);
     TXD_TRY(again(job, tile));
     TXD_TRY(mix_back(job, tile));
-    reduce(job, tile, 0);
+    reduce(job, tile, TXD_TILE_WEIGHTS);
     TXD_TRY(softmax_back(job, tile));
-    reduce(job, tile, 1);
+    reduce(job, tile, TXD_TILE_MASKED);
     TXD_TRY(mask_back(job, tile));
-    reduce(job, tile, 2);
+    reduce(job, tile, TXD_TILE_BIAS);
+    reduce(job, tile, TXD_TILE_CAPPED);
+    TXD_TRY(cap_back(job, tile));
+    reduce(job, tile, TXD_TILE_SCORES);
     return scores_back(job, tile);
 }
 

@@ -29,6 +29,7 @@ typedef enum txd_positions_kind {
     TXD_POSITIONS_SINUSOIDAL,
     TXD_POSITIONS_ROTARY,
     TXD_POSITIONS_NONE,
+    TXD_POSITIONS_ALIBI, /* a slope per head (Press et al. 2021) */
 } txd_positions_kind;
 typedef enum txd_pairing {
     TXD_PAIRING_HALF,     /* lane i turns with lane i + e/2 (Hugging Face Llama) */
@@ -72,7 +73,8 @@ typedef struct txd_layer_config {
     size_t window; /* keys that a query sees, itself included; 0 = all */
     double fill;   /* added to nothing: the value a hidden score becomes */
     txd_masked_row masked_row;
-    double score_scale; /* multiplies q.k; resolved, never 0 */
+    double score_scale;   /* multiplies q.k; resolved, never 0 */
+    double score_softcap; /* cap tanh(score / cap); 0 = none */
     double norm_eps;
     double residual_scale;
     bool rotary;

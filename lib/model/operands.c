@@ -19,6 +19,15 @@ static void add(list *to, txd_point point, bool is_pointwise)
         to->out[to->count++] = (txd_operand){point, to->is_gradient, is_pointwise};
 }
 
+/* What the mask reads, but for the bias. */
+static txd_point before_the_mask(const txd_config *config, txd_attention_kind kind)
+{
+    txd_point capped = txd_point_in(kind, TXD_POINT_ATTN_CAPPED);
+
+    return txd_point_exists(config, capped) ? capped
+                                            : txd_point_in(kind, TXD_POINT_ATTN_SCORES);
+}
+
 static void add_attention(list *to, const txd_config *config, txd_point point)
 {
     txd_attention_kind kind = txd_point_attention(point);
@@ -41,6 +50,12 @@ static void add_attention(list *to, const txd_config *config, txd_point point)
     case TXD_POINT_ATTN_SCORES:
         add(to, txd_point_in(kind, TXD_POINT_ATTN_Q), false);
         add(to, txd_point_in(kind, TXD_POINT_ATTN_K), false);
+        return;
+    case TXD_POINT_ATTN_BIAS: /* of positions and parameters alone */
+        return;
+    case TXD_POINT_ATTN_MASKED:
+        add(to, before_the_mask(config, kind), true);
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_BIAS), true);
         return;
     case TXD_POINT_ATTN_HEADS:
         add(to, txd_point_in(kind, TXD_POINT_ATTN_WEIGHTS), false);

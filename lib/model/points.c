@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/select.h"
+#include "model/bias.h"
 #include "model/block.h"
 
 #define PREFIX "layers."
@@ -23,10 +24,10 @@ static const txd_point_info points[TXD_POINT_COUNT] = {
 
 /* What an attention forms before its output, in order. */
 static const txd_point attention[] = {
-    TXD_POINT_ATTN_Q_PROJ, TXD_POINT_ATTN_K_PROJ,  TXD_POINT_ATTN_Q,
-    TXD_POINT_ATTN_K,      TXD_POINT_ATTN_V,       TXD_POINT_ATTN_SCORES,
-    TXD_POINT_ATTN_MASKED, TXD_POINT_ATTN_WEIGHTS, TXD_POINT_ATTN_HEADS,
-    TXD_POINT_ATTN_MERGED,
+    TXD_POINT_ATTN_Q_PROJ,  TXD_POINT_ATTN_K_PROJ, TXD_POINT_ATTN_Q,
+    TXD_POINT_ATTN_K,       TXD_POINT_ATTN_V,      TXD_POINT_ATTN_SCORES,
+    TXD_POINT_ATTN_CAPPED,  TXD_POINT_ATTN_BIAS,   TXD_POINT_ATTN_MASKED,
+    TXD_POINT_ATTN_WEIGHTS, TXD_POINT_ATTN_HEADS,  TXD_POINT_ATTN_MERGED,
 };
 
 /* points.def lists the points of both attentions in the same order. */
@@ -34,6 +35,10 @@ static const txd_point attention[] = {
 _Static_assert(TXD_POINT_CROSS_BRANCH - TXD_POINT_ATTN_BRANCH == CROSS_OFFSET &&
                    TXD_POINT_CROSS_WEIGHTS - TXD_POINT_ATTN_WEIGHTS == CROSS_OFFSET,
                "attn and cross have the same points");
+_Static_assert(TXD_POINT_ATTN_WEIGHTS - TXD_POINT_ATTN_SCORES == TXD_TILE_WEIGHTS &&
+                   TXD_POINT_ATTN_MASKED - TXD_POINT_ATTN_SCORES == TXD_TILE_MASKED &&
+                   TXD_POINT_ATTN_BIAS - TXD_POINT_ATTN_SCORES == TXD_TILE_BIAS,
+               "the points of tiles stand in a row");
 
 static const txd_point mlp[] = {
     TXD_POINT_MLP_GATE,
@@ -282,14 +287,27 @@ static bool is_joint(txd_point point)
            point == TXD_POINT_RESID_CROSS;
 }
 
+static bool some_layer_caps(const txd_config *config)
+{
+    for (size_t i = 0; i < config->n_layers; i++)
+        if (config->layers[i].score_softcap != 0)
+            return true;
+    return false;
+}
+
 bool txd_point_exists(const txd_config *config, txd_point point)
 {
+    txd_attention_kind kind = txd_point_attention(point);
     txd_sublayer part;
 
     if (txd_point_per_layer(point) && is_joint(point))
         return txd_sublayer_with(&part, config, point);
-    if (txd_point_attention(point) == TXD_ATTENTION_CROSS)
-        return config->cross;
+    if (kind == TXD_ATTENTION_CROSS && !config->cross)
+        return false;
+    if (txd_point_in_self(point) == TXD_POINT_ATTN_CAPPED)
+        return some_layer_caps(config);
+    if (txd_point_in_self(point) == TXD_POINT_ATTN_BIAS)
+        return txd_has_bias(config, kind);
     switch (point) {
     case TXD_POINT_INPUT_MEMORY:
         return config->cross;

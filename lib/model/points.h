@@ -74,6 +74,26 @@ txd_point txd_point_in(txd_attention_kind kind, txd_point point);
 txd_attention_kind txd_point_attention(txd_point point);
 txd_point txd_point_in_self(txd_point point);
 
+/* The values of an attention that are made tile by tile, in order; points.def has them
+ * in a row. */
+enum {
+    TXD_TILE_SCORES,
+    TXD_TILE_CAPPED,
+    TXD_TILE_BIAS,
+    TXD_TILE_MASKED,
+    TXD_TILE_WEIGHTS,
+    TXD_TILE_POINTS
+};
+static inline txd_point txd_point_of_tile(txd_attention_kind kind, int which)
+{
+    return txd_point_in(kind, (txd_point)(TXD_POINT_ATTN_SCORES + which));
+}
+/* Of such a point. */
+static inline int txd_point_which(txd_point point)
+{
+    return (int)txd_point_in_self(point) - TXD_POINT_ATTN_SCORES;
+}
+
 /* True if passes of this configuration produce the point at all (no `mlp.gate` in an
  * ungated MLP, no `embed.pos` with rotary positions ...). */
 bool txd_point_exists(const txd_config *config, txd_point point);

@@ -1,31 +1,47 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory for whole (b, h, q, k) values, where a tap edits scores, masked scores or
- * weights: three planes per attention. Forward alone needs them for one attention at a
- * time; a backward half needs what was edited in every layer until it comes back there.
+ * weights: a plane for each value of the tiles. Forward alone needs them for one
+ * attention at a time; a backward half needs what was edited in every layer until it
+ * comes back there.
  */
 #include "model/run_private.h"
 
-/* Three planes of one attention, if somebody edits one of them in this step. */
+static bool has(const txd_run *run, txd_attention_kind kind, int which)
+{
+    return txd_point_exists(run->model->config, txd_point_of_tile(kind, which));
+}
+
+size_t txd_run_plane(const txd_run *run, txd_attention_kind kind, int which)
+{
+    size_t before = 0;
+
+    for (int w = 0; w < which; w++)
+        before += has(run, kind, w);
+    return before;
+}
+
+/* The planes of one attention, if somebody edits one of them in this step. */
 static txd_status planes_bytes(size_t *out, const txd_run *run,
                                const txd_extent *extent, size_t i)
 {
-    static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
-                                        TXD_POINT_ATTN_WEIGHTS};
     txd_attention_kind kind = (txd_attention_kind)(i % 2);
+    size_t planes = txd_run_plane(run, kind, TXD_TILE_POINTS);
     size_t keys =
         kind == TXD_ATTENTION_CROSS ? extent->memory : extent->past + extent->length;
     unsigned wants = 0;
 
     *out = 0;
-    for (int p = 0; p < 3; p++)
-        wants |= txd_run_wants(run, txd_point_in(kind, points[p]), (int)(i / 2));
+    for (int w = 0; w < TXD_TILE_POINTS; w++)
+        if (has(run, kind, w))
+            wants |= txd_run_wants(run, txd_point_of_tile(kind, w), (int)(i / 2));
     if (!(wants & TXD_ASK_EDIT))
         return TXD_OK;
     TXD_TRY(
         txd_size_mul(out, extent->batch * run->model->config->n_heads, extent->length));
     TXD_TRY(txd_size_mul(out, *out, keys));
-    return txd_size_mul(out, *out, 3 * txd_dtype_bytes(run->model->backend->dtype));
+    return txd_size_mul(out, *out,
+                        planes * txd_dtype_bytes(run->model->backend->dtype));
 }
 
 static txd_status check_limit(const txd_run *run, size_t bytes)

@@ -122,7 +122,7 @@ static void carve_tile(struct txd_run *run, struct carver *carver,
     t.first_seen = carve(carver, rows, sizeof(int32_t));
     t.entropy = carve(carver, rows, sizeof(double));
     t.row_statistics = carve(carver, rows * TXD_ROW_COUNT, sizeof(double));
-    t.slots = carve(carver, 3, run->slot_offset[run->tap_count]);
+    t.slots = carve(carver, TXD_TILE_POINTS, run->slot_offset[run->tap_count]);
     if (tile != NULL)
         *tile = t;
 }

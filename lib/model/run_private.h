@@ -58,12 +58,14 @@ struct txd_tile {
     size_t index; /* among the layer's */
     size_t batch, head, first, rows;
     size_t key_begin, keys, begin, end;
-    void *values[3],
-        *gradients[3]; /* arrays of rows x keys; NULL where none is needed */
-    void *scores, *masked, *weights; /* which may be the same, one after the other */
-    /* In the backward half: their gradients, the tile's parts of those of keys and of
-     * values (a row per key of [begin, end)), and what the softmax gave. */
-    void *d_scores, *d_masked, *d_weights, *d_k, *d_v;
+    void *values[TXD_TILE_POINTS],
+        *gradients[TXD_TILE_POINTS]; /* arrays of rows x keys; NULL where none is */
+    /* By TXD_TILE_*: scores to weights, which may be the same array one after the
+     * other, and their gradients. NULL where nobody looks at a bias. */
+    void *value[TXD_TILE_POINTS], *gradient[TXD_TILE_POINTS];
+    /* In the backward half: the tile's parts of the gradients of keys and of values (a
+     * row per key of [begin, end)), and what the softmax gave. */
+    void *d_k, *d_v;
     const void *softmax; /* = weights unless somebody edited them */
     /* Which cells the mask shows; which take part; why the claimed mask hides one (a
      * txd_hidden). Of a mask that is a run of keys per query, the spans say the same
@@ -77,10 +79,10 @@ struct txd_tile {
     uint8_t *visible, *used, *hidden;
     int32_t *seen, *first_seen;
     double *row_statistics;
-    double *entropy;                /* (rows): of the softmax, if it says so */
-    struct txd_stats_part parts[3]; /* of scores, masked, weights */
-    bool measured;                  /* the last of them, together with the rows */
-    char *slots;                    /* of the taps, for these three points */
+    double *entropy; /* (rows): of the softmax, if it says so */
+    struct txd_stats_part parts[TXD_TILE_POINTS];
+    bool measured; /* the last of them, together with the rows */
+    char *slots;   /* of the taps, for these three points */
 };
 
 /* The bits of a tap that is to be shown something. */
@@ -88,12 +90,13 @@ struct txd_tile {
 /* Those that are answered by block->part and block->stats. */
 #define TXD_ASK_MEASURES (TXD_ASK_STATS | TXD_ASK_FINITE)
 
-/* Which of a tile's arrays its scores, masked scores and weights are in; and, counted
- * from the weights, the gradients. How many arrays that makes. */
+/* Which of a tile's arrays its values and their gradients are in, by TXD_TILE_*. How
+ * many arrays that makes. */
 struct txd_tile_arrays {
-    uint8_t value[3], gradient[3];
+    uint8_t value[TXD_TILE_POINTS], gradient[TXD_TILE_POINTS];
     uint8_t values, gradients;
 };
+#define TXD_NO_ARRAY UINT8_MAX
 
 /* The cells of one attention as spans, a row per batch row: [begin, end) of each query.
  */
@@ -189,16 +192,16 @@ struct txd_run {
     struct txd_tile *formed_tiles; /* the same, aimed at `formed` */
     struct txd_stats_part *parts;  /* of a whole value, by chunk */
     size_t flight, tile_rows, chunk_rows, logit_rows;
-    void *scratch;                       /* of the operation that is called */
-    char *slot;                          /* one per tap, for whole values */
-    size_t *slot_offset;                 /* of each tap; [tap_count] = total */
-    void *logits;                        /* a row tile */
-    void *formed;                        /* memory of `planes` */
-    size_t formed_bytes;                 /* of it */
-    void **planes;                       /* (layer, attention kind): where somebody
-                                            edits them, scores, masked and weights as
-                                            (b, h, q, k) each; else NULL */
-    struct txd_stats_part tile_stats[3]; /* of scores, masked, weights */
+    void *scratch;       /* of the operation that is called */
+    char *slot;          /* one per tap, for whole values */
+    size_t *slot_offset; /* of each tap; [tap_count] = total */
+    void *logits;        /* a row tile */
+    void *formed;        /* memory of `planes` */
+    size_t formed_bytes; /* of it */
+    void **planes;       /* (layer, attention kind): where somebody
+                            edits one of them, the values of tiles as
+                            (b, h, q, k) each; else NULL */
+    struct txd_stats_part tile_stats[TXD_TILE_POINTS];
     struct txd_stats_part logit_stats;
     txd_point stream_end; /* what the output head reads */
     double loss;
@@ -246,8 +249,8 @@ txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
                           const txd_tensor *value, unsigned wishes);
 /* Only the edits, over `data` as the whole value of a tiled point. */
 txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
-/* On a worker: reduces one part of an attention tile, or its gradient, into its slots;
- * `which` as in txd_tile_point. */
+/* On a worker: reduces one part of an attention tile (a TXD_TILE_*), or its gradient,
+ * into its slots. */
 void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
                           txd_site_kind kind, int which);
 /* What statistics of one part of a tile, or its gradient, are taken of: `data`. */
@@ -276,9 +279,7 @@ struct txd_block_source {
 /* A block at a stop with nothing but what belongs to its site set. */
 txd_block txd_taps_block(const struct txd_block_source *source, txd_site_kind kind,
                          int stop);
-/* The parts of a tile in the order in which it offers them, 0 to 2. */
-txd_point txd_tile_point(const struct txd_tile *tile, txd_site_kind kind, int which);
-/* One of them, or its gradient. */
+/* One of its parts, or its gradient. */
 txd_tensor txd_tile_tensor(const txd_run *run, const struct txd_tile *tile,
                            txd_site_kind kind, txd_point point);
 
@@ -296,6 +297,8 @@ struct txd_home *txd_run_home(const txd_run *run, txd_point point, int layer);
 /* True if the way back makes the value again. */
 bool txd_run_makes_again(const txd_run *run, txd_point point, int layer);
 
+/* True if a layer caps its scores. */
+bool txd_layer_caps(const txd_run *run, int layer);
 /* What of a tile some attention needs in arrays of their own (attention_arrays.c). */
 struct txd_tile_arrays txd_tile_arrays_needed(const txd_run *run);
 /* Memory for a shape and for what taps edit in this step (run_layout.c). */
@@ -308,6 +311,8 @@ txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *ex
 /* Memory for the (b, h, q, k) values of this step that somebody edits; ERR_LIMIT beyond
  * the limit. run_form.c */
 txd_status txd_run_form(txd_run *run);
+/* The place among the planes of a point that the model has. */
+size_t txd_run_plane(const txd_run *run, txd_attention_kind kind, int which);
 txd_status txd_run_form_measure(size_t *out, const txd_run *run,
                                 const txd_extent *extent);
 /* Parameters that have gradients: the model's, then those of the run's encoder alone.

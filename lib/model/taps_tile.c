@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "model/bias.h"
 #include "model/run_private.h"
 
 /* More rows waste what is hidden at the end of them, and the cache; fewer cost a BLAS
@@ -19,42 +20,32 @@ size_t txd_attention_tile_rows(size_t longest)
     return longest > LONG_LENGTH ? TILE_ROWS_LONG : TILE_ROWS;
 }
 
-txd_point txd_tile_point(const struct txd_tile *tile, txd_site_kind kind, int which)
-{
-    static const txd_point points[3] = {TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_MASKED,
-                                        TXD_POINT_ATTN_WEIGHTS};
-
-    return txd_point_in(tile->kind,
-                        points[kind == TXD_SITE_GRADIENT ? 2 - which : which]);
-}
-
-static void *data_of(const struct txd_tile *tile, txd_site_kind kind, txd_point point)
-{
-    bool gradient = kind == TXD_SITE_GRADIENT;
-    txd_point own = txd_point_in_self(point);
-
-    if (own == TXD_POINT_ATTN_SCORES)
-        return gradient ? tile->d_scores : tile->scores;
-    if (own == TXD_POINT_ATTN_MASKED)
-        return gradient ? tile->d_masked : tile->masked;
-    return gradient ? tile->d_weights : tile->weights;
-}
-
 txd_tensor txd_tile_tensor(const txd_run *run, const struct txd_tile *tile,
                            txd_site_kind kind, txd_point point)
 {
     const size_t dims[4] = {1, 1, tile->rows, tile->keys};
+    int which = txd_point_which(point);
 
-    return txd_tensor_make(run->model->backend->dtype, data_of(tile, kind, point), 4,
-                           dims);
+    return txd_tensor_make(run->model->backend->dtype,
+                           kind == TXD_SITE_GRADIENT ? tile->gradient[which]
+                                                     : tile->value[which],
+                           4, dims);
 }
 
+static int stop_of(const txd_run *run, const struct txd_tile *tile, int which,
+                   int layer)
+{
+    return txd_run_stop(run, txd_point_of_tile(tile->kind, which), layer);
+}
+
+/* That of nobody where the model has no such point. */
 static const struct txd_wish *wish_of(const txd_run *run, const struct txd_tile *tile,
                                       txd_site_kind kind, int which, int layer)
 {
-    int stop = txd_run_stop(run, txd_tile_point(tile, kind, which), layer);
+    static const struct txd_wish nothing = {0, NULL};
+    int stop = stop_of(run, tile, which, layer);
 
-    return &run->watch[kind].wishes[stop];
+    return stop < 0 ? &nothing : &run->watch[kind].wishes[stop];
 }
 
 static txd_block tile_block(const struct txd_block_source *source, txd_site_kind kind,
@@ -62,8 +53,8 @@ static txd_block tile_block(const struct txd_block_source *source, txd_site_kind
 {
     const txd_run *run = source->run;
     const struct txd_tile *tile = source->tile;
-    txd_point point = txd_tile_point(tile, kind, which);
-    txd_block block = txd_taps_block(source, kind, txd_run_stop(run, point, layer));
+    txd_point point = txd_point_of_tile(tile->kind, which);
+    txd_block block = txd_taps_block(source, kind, stop_of(run, tile, which, layer));
     const size_t start[4] = {tile->batch, tile->head, tile->first, tile->key_begin};
     const txd_extent extent = txd_run_extent(run);
     unsigned wants = wish_of(run, tile, kind, which, layer)->all;
@@ -75,7 +66,7 @@ static txd_block tile_block(const struct txd_block_source *source, txd_site_kind
     memcpy(block.start, start, sizeof start);
     block.part = wants & TXD_ASK_MEASURES ? &tile->parts[which] : NULL;
     block.seen = tile->is_regular ? &tile->spans.seen : NULL;
-    if (kind == TXD_SITE_VALUE && txd_point_in_self(point) == TXD_POINT_ATTN_WEIGHTS &&
+    if (kind == TXD_SITE_VALUE && which == TXD_TILE_WEIGHTS &&
         (txd_run_wants(run, point, layer) & TXD_ASK_ROWS))
         block.rows = tile->row_statistics;
     return block;
@@ -109,19 +100,20 @@ struct txd_stats_args txd_tile_counted(const txd_run *run, struct txd_tile *tile
     };
 }
 
-/* Masked scores are the scores wherever the mask shows them, unless the operation was
- * replaced or somebody edited them. */
+/* Masked scores are the scores wherever the mask shows them, unless something is done
+ * to them before, the operation was replaced, or somebody edited them. */
 static bool are_the_scores(const txd_run *run, const struct txd_tile *tile, int layer)
 {
     const struct txd_ops *here = &run->layer_ops[layer].ops;
     const txd_spans *visible = &tile->spans.visible, *seen = &tile->spans.seen;
     size_t bytes = tile->rows * sizeof *seen->begin;
-    unsigned scores = wish_of(run, tile, TXD_SITE_VALUE, 0, layer)->all;
-    unsigned masked = wish_of(run, tile, TXD_SITE_VALUE, 1, layer)->all;
+    unsigned scores = wish_of(run, tile, TXD_SITE_VALUE, TXD_TILE_SCORES, layer)->all;
+    unsigned masked = wish_of(run, tile, TXD_SITE_VALUE, TXD_TILE_MASKED, layer)->all;
     bool enough = (scores & TXD_ASK_STATS) ||
                   ((scores & TXD_ASK_FINITE) && !(masked & TXD_ASK_STATS));
 
-    return tile->is_regular && enough &&
+    return tile->is_regular && enough && !txd_layer_caps(run, layer) &&
+           !txd_has_bias(run->model->config, tile->kind) &&
            run->planes[2 * (size_t)layer + tile->kind] == NULL &&
            here->mask == run->model->backend->ops.mask &&
            memcmp(visible->begin, seen->begin, bytes) == 0 &&
@@ -131,13 +123,15 @@ static bool are_the_scores(const txd_run *run, const struct txd_tile *tile, int 
 static void count_tile(const txd_run *run, struct txd_tile *tile, int layer,
                        txd_site_kind kind, int which)
 {
-    const void *data = data_of(tile, kind, txd_tile_point(tile, kind, which));
-    struct txd_stats_args args = txd_tile_counted(run, tile, which, data);
+    txd_point point = txd_point_of_tile(tile->kind, which);
+    txd_tensor value = txd_tile_tensor(run, tile, kind, point);
+    struct txd_stats_args args = txd_tile_counted(run, tile, which, value.data);
+    bool there = kind == TXD_SITE_VALUE;
 
-    if (kind == TXD_SITE_VALUE && which == 2 && tile->measured)
+    if (there && which == TXD_TILE_WEIGHTS && tile->measured)
         return;
-    if (kind == TXD_SITE_VALUE && which == 1 && are_the_scores(run, tile, layer))
-        tile->parts[1] = tile->parts[0];
+    if (there && which == TXD_TILE_MASKED && are_the_scores(run, tile, layer))
+        tile->parts[TXD_TILE_MASKED] = tile->parts[TXD_TILE_SCORES];
     else
         (void)txd_taps_measure(run, &args, wish_of(run, tile, kind, which, layer)->all);
 }
@@ -191,7 +185,8 @@ txd_status txd_taps_merge_tile(txd_run *run, struct txd_tile *tile, int layer,
     struct txd_block_source source = {run, tile, NULL};
     double stats[TXD_STAT_COUNT_OF];
 
-    for (int which = 0; which < 3 && run->watch[kind].count > 0; which++) {
+    for (int i = 0; i < TXD_TILE_POINTS && run->watch[kind].count > 0; i++) {
+        int which = kind == TXD_SITE_GRADIENT ? TXD_TILE_WEIGHTS - i : i;
         const struct txd_wish *wish = wish_of(run, tile, kind, which, layer);
         txd_block block;
 

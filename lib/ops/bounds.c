@@ -201,6 +201,24 @@ void txd_bound_softcap(double *allowed, const struct txd_softcap_args *a,
         }
 }
 
+/* Slope, distance and their product; a table's numbers are copied. Then the bias is
+ * stored, and so is the sum. */
+void txd_bound_bias(double *allowed, const struct txd_bias_args *a, txd_roundoff u)
+{
+    double taken = a->relative != NULL ? 0 : 2 * u.accumulate;
+
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t j = 0; j < a->keys; j++) {
+            size_t i = r * a->stride + j;
+            double out = ((const double *)a->out)[i];
+            double score = a->scores ? ((const double *)a->scores)[i] : 0;
+            double bias = fabs(out - score);
+
+            bias = txd_stored_bound(taken * bias + u.lost, bias, u);
+            allowed[i] = a->scores ? txd_stored_bound(bias, out, u) : bias;
+        }
+}
+
 /* s - max is off by one roundoff of its size, which exp turns into a relative error of
  * that amount; the sum of n such terms, itself off by gamma_n, divides. Where every
  * step is stored the roundoffs are those of storage, one more for the difference, exp

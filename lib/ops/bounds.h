@@ -32,6 +32,8 @@ void txd_bound_sinusoid(double *allowed, const struct txd_sinusoid_args *a,
 void txd_bound_scores(double *allowed, const struct txd_scores_args *a, txd_roundoff u);
 void txd_bound_softcap(double *allowed, const struct txd_softcap_args *a,
                        txd_roundoff u);
+/* With scores NULL as well: there `out` is the bias alone. */
+void txd_bound_bias(double *allowed, const struct txd_bias_args *a, txd_roundoff u);
 void txd_bound_softmax(double *allowed, const struct txd_softmax_args *a,
                        txd_roundoff u);
 void txd_bound_entropy(double *allowed, const struct txd_softmax_args *a,
@@ -57,6 +59,8 @@ void txd_bound_scores_back(double *d_q, double *d_k,
                            const struct txd_scores_back_args *a, txd_roundoff u);
 void txd_bound_softcap_back(double *d_x, const struct txd_softcap_back_args *a,
                             txd_roundoff u);
+void txd_bound_bias_back(double *d_table, const struct txd_bias_back_args *a,
+                         txd_roundoff u);
 void txd_bound_softmax_back(double *d_masked, const struct txd_softmax_back_args *a,
                             txd_roundoff u);
 void txd_bound_mix_back(double *d_weights, double *d_v,

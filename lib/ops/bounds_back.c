@@ -230,6 +230,33 @@ void txd_bound_softcap_back(double *d_x, const struct txd_softcap_back_args *a,
         }
 }
 
+/* As many additions as there are cells, at most. */
+void txd_bound_bias_back(double *d_table, const struct txd_bias_back_args *a,
+                         txd_roundoff u)
+{
+    const struct txd_relative *t = a->relative;
+    double cells = (double)a->rows * (double)a->keys;
+
+    for (size_t i = 0; i < t->buckets * t->heads; i++)
+        d_table[i] = fabs(((const double *)a->d_table)[i]);
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t j = 0; j < a->keys; j++) {
+            int64_t far = t->farthest;
+            int64_t at = (int64_t)a->key_positions[j] - a->query_positions[r] + far;
+
+            at = at < 0 ? 0 : (at > 2 * far ? 2 * far : at);
+            d_table[(size_t)t->bucket_of[at] * t->heads + t->head] +=
+                2 * fabs(((const double *)a->d_out)[r * a->stride + j]);
+        }
+    for (size_t i = 0; i < t->buckets * t->heads; i++) {
+        double out = ((const double *)a->d_table)[i];
+        double error = txd_gamma(cells + 1, u.accumulate) * d_table[i];
+
+        d_table[i] =
+            i % t->heads == t->head && cells > 0 ? txd_stored_bound(error, out, u) : 0;
+    }
+}
+
 void txd_bound_multiply_back(double *d_a, double *d_b,
                              const struct txd_pair_back_args *a, txd_roundoff u)
 {

@@ -15,8 +15,9 @@ extern "C" {
 #define TXD_OPS_CPU32                                                                  \
     .linear = txd_cpu32_linear, .linear_back = txd_cpu32_linear_back,                  \
     .scores = txd_cpu32_scores, .scores_back = txd_cpu32_scores_back,                  \
-    .softcap = txd_cpu32_softcap, .softcap_back = txd_cpu32_softcap_back,              \
-    .mask = txd_cpu32_mask, .mask_back = txd_cpu32_mask_back, .mix = txd_cpu32_mix,    \
+    .bias = txd_cpu32_bias, .softcap = txd_cpu32_softcap,                              \
+    .softcap_back = txd_cpu32_softcap_back, .mask = txd_cpu32_mask,                    \
+    .mask_back = txd_cpu32_mask_back, .mix = txd_cpu32_mix,                            \
     .mix_back = txd_cpu32_mix_back, .softmax = txd_cpu32_softmax,                      \
     .softmax_back = txd_cpu32_softmax_back, .rows = txd_cpu32_rows,                    \
     .loss = txd_cpu32_loss, .loss_back = txd_cpu32_loss_back,                          \
@@ -37,6 +38,7 @@ txd_status txd_cpu32_scores(txd_ctx *ctx, const struct txd_scores_args *a);
 txd_status txd_cpu32_scores_back(txd_ctx *ctx, const struct txd_scores_back_args *a);
 txd_status txd_cpu32_mix(txd_ctx *ctx, const struct txd_mix_args *a);
 txd_status txd_cpu32_mix_back(txd_ctx *ctx, const struct txd_mix_back_args *a);
+txd_status txd_cpu32_bias(txd_ctx *ctx, const struct txd_bias_args *a);
 txd_status txd_cpu32_softcap(txd_ctx *ctx, const struct txd_softcap_args *a);
 txd_status txd_cpu32_softcap_back(txd_ctx *ctx, const struct txd_softcap_back_args *a);
 txd_status txd_cpu32_mask(txd_ctx *ctx, const struct txd_mask_args *a);

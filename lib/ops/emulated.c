@@ -11,6 +11,7 @@
 #include "ops/emulated.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "ops/kernels.h"
 #include "ops/cpu.h"
@@ -153,6 +154,37 @@ ROUNDED(visible, visible, NOTHING)
 ROUNDED(scores, scores, STRIDED(a->out))
 ROUNDED(mask, mask, STRIDED(a->out)) /* the fill may be no value of the format */
 ROUNDED(rows, rows, NOTHING)
+
+/* Columns whose bias is kept at once, on the stack. */
+#define COLUMNS 1024
+
+/* The bias is a value of its own, so rounded before the sum is. */
+static txd_status bias_rounded(txd_ctx *ctx, const struct txd_bias_args *a,
+                               rounder round)
+{
+    float bias[COLUMNS];
+
+    for (size_t i = 0; i < a->rows * ((a->keys + COLUMNS - 1) / COLUMNS); i++) {
+        size_t r = i % a->rows, first = i / a->rows * COLUMNS;
+        size_t at = r * a->stride + first, left = a->keys - first;
+        struct txd_bias_args part = *a;
+
+        part.out = bias;
+        part.scores = NULL;
+        part.rows = 1;
+        part.keys = part.stride = left < COLUMNS ? left : COLUMNS;
+        part.query_positions += r;
+        part.key_positions += first;
+        TXD_TRY(wide.bias(ctx, &part));
+        round(bias, part.keys);
+        for (size_t j = 0; a->scores != NULL && j < part.keys; j++)
+            bias[j] += ((const float *)a->scores)[at + j];
+        round(bias, part.keys);
+        memcpy((float *)a->out + at, bias, part.keys * sizeof *bias);
+    }
+    return TXD_OK;
+}
+
 ROUNDED(softcap, softcap, round_rows(round, a->out, a->rows, a->width, a->stride))
 ROUNDED(mix, mix, DENSE(a->out, (a->rows * a->width)))
 ROUNDED(loss, loss, DENSE(a->out, a->rows))
@@ -209,6 +241,16 @@ ROUNDED(rotate_back, rotate,
         DENSE(a->out, (a->batch * a->heads * a->length * a->width)))
 ROUNDED(scores_back, scores_back, DENSE(a->d_q, (a->rows * a->width));
         DENSE(a->d_k, (a->keys * a->width)))
+
+static txd_status bias_back_rounded(txd_ctx *ctx, const struct txd_bias_back_args *a,
+                                    rounder round)
+{
+    TXD_TRY(wide.bias_back(ctx, a));
+    for (size_t b = 0; a->d_table != NULL && b < a->relative->buckets; b++)
+        round((float *)a->d_table + b * a->relative->heads + a->relative->head, 1);
+    return TXD_OK;
+}
+
 ROUNDED(softcap_back, softcap_back,
         round_rows(round, a->d_x, a->rows, a->width, a->stride))
 ROUNDED(mask_back, mask_back, NOTHING)

@@ -122,6 +122,9 @@ typedef struct txd_kernels {
     void (*activate)(float *out, const float *x, size_t count, int kind);
     void (*activate_back)(float *d_x, const float *d_out, const float *x, size_t count,
                           int kind);
+    /* (x or 0) + factor |at[j] - from|; positions are not negative. */
+    void (*slope)(float *out, const float *x, const int32_t *at, size_t count,
+                  int32_t from, float factor);
     /* cap tanh(x / cap), and d_out / cosh(x / cap)^2. */
     void (*softcap)(float *out, const float *x, size_t count, float cap);
     void (*softcap_back)(float *d_x, const float *d_out, const float *x, size_t count,

@@ -33,7 +33,7 @@
         .squares = squares_row, .sizes = sizes_row, .products = products_row,          \
         .add = add_row, .multiply = multiply_row, .scale = scale_row,                  \
         .activate = activate_row, .activate_back = activate_back_row,                  \
-        .softcap = softcap_row, .softcap_back = softcap_back_row,                      \
+        .slope = slope_row, .softcap = softcap_row, .softcap_back = softcap_back_row,  \
         .norm_scale = norm_scale_row, .norm = norm_row, .norm_back = norm_back_row,    \
         .norm_params = norm_params_row, .rotate = rotate_row, .turn = turn_row,        \
         .largest = largest_row, .exp_sums = exp_sums_row,                              \

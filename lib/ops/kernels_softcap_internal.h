@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cap tanh(x / cap) and its slope. Near 0 tanh is an odd polynomial (Cephes, tanhf:
+ * What becomes of scores before the softmax: a bias that falls with the distance, and
+ * cap tanh(x / cap) with its slope. Near 0 tanh is an odd polynomial (Cephes, tanhf:
  * relative error 2^-23 below 0.625), beyond it 1 - 2 / (exp(2 |z|) + 1), where nothing
  * cancels.
  */
@@ -71,6 +72,58 @@ static inline void softcap_back_row(float *d_x, const float *d_out, const float 
     load_tail(other, x, count, 0);
     softcap_back_block(tail, tail, other, cap);
     store_tail(d_x, tail, count);
+}
+
+INLINE floats away_from(const int32_t *at, int32_t from)
+{
+    ints away = load_ints(at) - from, sign = away >> 31;
+
+    return __builtin_convertvector((away ^ sign) - sign, floats);
+}
+
+INLINE void slope_block(float *out, const float *x, const int32_t *at, int32_t from,
+                        float factor)
+{
+    EACH_PART (p) {
+        size_t i = p * PART_FLOATS;
+
+        store(out + i, load(x + i) + factor * away_from(at + i, from));
+    }
+}
+
+INLINE void slope_alone(float *out, const int32_t *at, int32_t from, float factor)
+{
+    EACH_PART (p) {
+        size_t i = p * PART_FLOATS;
+
+        store(out + i, factor * away_from(at + i, from));
+    }
+}
+
+static inline void slope_row(float *out, const float *x, const int32_t *at,
+                             size_t count, int32_t from, float factor)
+{
+    int32_t where[LANES] = {0};
+    float tail[LANES] = {0};
+
+    for (; count >= LANES; count -= LANES, at += LANES, out += LANES) {
+        if (x == NULL) {
+            slope_alone(out, at, from, factor);
+            continue;
+        }
+        slope_block(out, x, at, from, factor);
+        x += LANES;
+    }
+    if (count == 0)
+        return;
+    memcpy(where, at, count * sizeof *where);
+    if (x != NULL)
+        load_tail(tail, x, count, 0);
+    if (x != NULL)
+        slope_block(tail, tail, where, from, factor);
+    else
+        slope_alone(tail, where, from, factor);
+    store_tail(out, tail, count);
 }
 
 #endif

@@ -37,6 +37,7 @@ typedef struct txd_ctx {
     TXD_OP(visible, visible)                                                           \
     TXD_OP(scores, scores)                                                             \
     TXD_OP(softcap, softcap)                                                           \
+    TXD_OP(bias, bias)                                                                 \
     TXD_OP(mask, mask)                                                                 \
     TXD_OP(softmax, softmax)                                                           \
     TXD_OP(rows, rows)                                                                 \
@@ -57,6 +58,7 @@ typedef struct txd_ctx {
     TXD_OP(rotate_back, rotate)                                                        \
     TXD_OP(scores_back, scores_back)                                                   \
     TXD_OP(softcap_back, softcap_back)                                                 \
+    TXD_OP(bias_back, bias_back)                                                       \
     TXD_OP(mask_back, mask_back)                                                       \
     TXD_OP(softmax_back, softmax_back)                                                 \
     TXD_OP(mix_back, mix_back)                                                         \

@@ -46,6 +46,15 @@ static const struct variant variants[] = {
      "rope_original_length = 8; rope_beta_fast = 3.0; rope_base = 30.0; layers = ( { "
      "range = \"1\"; rope_scaling = \"llama3\"; rope_attention_factor = 0.7; } );",
      "", PAD_LEFT, false},
+    {"gpt2, alibi", "preset = \"gpt2\"; positions = \"alibi\";", "", PAD_LEFT, false},
+    {"mini, alibi, every key seen, some layers capped",
+     "preset = \"mini\"; positions = \"alibi\"; n_kv_heads = 2; layers = ( { range = "
+     "\"1\"; score_softcap = 1.5; } );",
+     "causal = false;", DOCUMENTS, false},
+    {"llama, capped scores", "preset = \"llama\"; score_softcap = 0.5;", "", PAD_RIGHT,
+     false},
+    {"gpt2, cross, capped scores",
+     "preset = \"gpt2\"; cross = true; score_softcap = 0.7;", "", PAD_RIGHT, false},
     {"llama, other widths of values",
      "preset = \"llama\"; head_dim = 4; value_dim = 5; n_kv_heads = 2; qkv_bias = "
      "true; out_bias = true;",

@@ -115,6 +115,9 @@ static const char *const variants[] = {
     "= 3.0; rope_base = 30.0; layers = ( { range = \"1\"; rope_scaling = \"llama3\"; } "
     "); };",
     "model : { preset = \"gpt2\"; " BASE
+    "positions = \"alibi\"; score_softcap = 0.8; layers = ( { range = \"1\"; "
+    "score_softcap = 0.0; } ); };",
+    "model : { preset = \"gpt2\"; " BASE
     "norm_placement = \"post\"; activation = \"relu\"; };",
     "model : { preset = \"mini\"; " BASE
     "positions = \"sinusoidal\"; activation = \"silu\"; gated = true; bias = true; "

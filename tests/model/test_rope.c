@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "observe.h"
 #include "suite.h"
@@ -169,5 +170,31 @@ START_TEST(layers_are_scaled_each_by_its_own)
 }
 END_TEST
 
+static void refused(const char *more, const char *first, const char *second)
+{
+    observed o = {0};
+    char cfg[768];
+
+    snprintf(cfg, sizeof cfg, CFG, more);
+    ck_assert_int_eq(observe_cfg(&o, cfg, "ref64"), TXD_ERR_CONFIG);
+    ck_assert_msg(strstr(txd_message(), first) && strstr(txd_message(), second), "%s",
+                  txd_message());
+    observe_finish(&o);
+}
+
+START_TEST(scalings_without_their_numbers_are_refused)
+{
+    refused("rope_scaling = \"yarn\";", "rope_original_length", "yarn");
+    refused("rope_scaling = \"llama3\"; rope_original_length = 8; rope_low = 4.0;",
+            "rope_high 4", "rope_low 4");
+    refused("rope_scaling = \"yarn\"; rope_original_length = 8; rope_beta_fast = 0.5;",
+            "rope_beta_fast 0.5", "rope_beta_slow 1");
+    refused("rope_scaling = \"yarn\"; rope_original_length = 8; layers = ( { range = "
+            "\"1\"; rope_base = 1.0; } );",
+            "rope_base 1", "yarn");
+}
+END_TEST
+
 TEST_MAIN(scaled_rotations_turn_by_the_formulas_of_their_papers,
-          the_cases_have_pairs_on_the_ramp, layers_are_scaled_each_by_its_own)
+          the_cases_have_pairs_on_the_ramp, layers_are_scaled_each_by_its_own,
+          scalings_without_their_numbers_are_refused)

@@ -57,6 +57,7 @@ BREAK(rotate, rotate, nudge(a->out, a->batch * a->length * a->heads * a->width))
 BREAK(visible, visible, if (a->rows * a->keys > 0) a->out[0] ^= 1)
 BREAK(scores, scores, nudge(a->out, a->rows * a->stride))
 BREAK(softcap, softcap, nudge(a->out, a->rows * a->stride))
+BREAK(bias, bias, nudge(a->out, a->rows * a->stride))
 BREAK(mask, mask, unwritten(a->out, a->rows * a->stride))
 BREAK(softmax, softmax, nudge(a->out, a->rows * a->stride))
 BREAK(rows, rows, if (a->row_count > 0) a->rows[TXD_ROW_ENTROPY] += 1e-3)
@@ -98,6 +99,8 @@ BREAK_BACK(rotate_back, rotate, {a->out, a->batch * a->length * a->heads * a->wi
 BREAK_BACK(scores_back, scores_back, {a->d_q, a->rows * a->width},
            {a->d_k, a->keys * a->width})
 BREAK_BACK(softcap_back, softcap_back, {a->d_x, a->width})
+BREAK(bias_back, bias_back,
+      ((float *)a->d_table)[a->relative->head] += a->rows * a->keys > 0 ? 1 : 0)
 BREAK(mask_back, mask_back,
       if (a->keys < a->stride && a->rows > 0)((float *)a->d_scores)[a->keys] = 0)
 BREAK_BACK(softmax_back, softmax_back, {a->d_masked, a->keys})

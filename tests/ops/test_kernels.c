@@ -174,15 +174,45 @@ static void run_sizes(const txd_kernels *k, const struct kernel_row *row)
     row->numbers[3] = (double)sizes.zeros;
 }
 
+static void run_slope(const txd_kernels *k, const struct kernel_row *row)
+{
+    int32_t at[KERNEL_LENGTHS];
+
+    for (size_t i = 0; i < row->count; i++)
+        at[i] = (int32_t)(i * 7 % 50);
+    k->slope(row->out, row->count % 2 == 0 ? row->x : NULL, at, row->count, 21, -0.3f);
+}
+
+static void run_softcap(const txd_kernels *k, const struct kernel_row *row)
+{
+    k->softcap(row->out, row->x, row->count, 0.7f);
+}
+
+static void run_softcap_back(const txd_kernels *k, const struct kernel_row *row)
+{
+    k->softcap_back(row->out, row->x, row->y, row->count, 0.7f);
+}
+
 static const struct kernel_case cases[] = {
-    {"exp", run_exp, true},           {"scans", run_scans, false},
-    {"fill", run_fill, false},        {"mask", run_mask, true},
-    {"exp_sums", run_exp_sums, true}, {"scale_twice", run_scale_twice, true},
-    {"dot", run_dot, false},          {"weigh", run_weigh, true},
-    {"moments", run_moments, false},  {"weights", run_weights, false},
-    {"entropy", run_entropy, false},  {"columns", run_columns, false},
-    {"sizes", run_sizes, false},      {"products", run_products, false},
-    {"scan", run_scan, false},        {"totals", run_totals, false},
+    {"slope", run_slope, true},
+    {"softcap", run_softcap, true},
+    {"softcap_back", run_softcap_back, true},
+    {"exp", run_exp, true},
+    {"scans", run_scans, false},
+    {"fill", run_fill, false},
+    {"mask", run_mask, true},
+    {"exp_sums", run_exp_sums, true},
+    {"scale_twice", run_scale_twice, true},
+    {"dot", run_dot, false},
+    {"weigh", run_weigh, true},
+    {"moments", run_moments, false},
+    {"weights", run_weights, false},
+    {"entropy", run_entropy, false},
+    {"columns", run_columns, false},
+    {"sizes", run_sizes, false},
+    {"products", run_products, false},
+    {"scan", run_scan, false},
+    {"totals", run_totals, false},
 };
 
 START_TEST(every_set_gives_the_bits_of_the_portable_one)

@@ -105,16 +105,6 @@ static void run_norm_bias(const txd_kernels *k, const struct kernel_row *row)
     k->norm_params(NULL, row->out, row->x, row->y, row->count, scale);
 }
 
-static void run_softcap(const txd_kernels *k, const struct kernel_row *row)
-{
-    k->softcap(row->out, row->x, row->count, 0.7f);
-}
-
-static void run_softcap_back(const txd_kernels *k, const struct kernel_row *row)
-{
-    k->softcap_back(row->out, row->x, row->y, row->count, 0.7f);
-}
-
 /* The halves of a row lie side by side; an odd element is left alone. */
 static void run_rotate(const txd_kernels *k, const struct kernel_row *row)
 {
@@ -152,8 +142,6 @@ static const struct kernel_case cases[] = {
     {"gelu_tanh_back", run_gelu_tanh_back, true},
     {"relu_back", run_relu_back, true},
     {"silu_back", run_silu_back, true},
-    {"softcap", run_softcap, true},
-    {"softcap_back", run_softcap_back, true},
     {"squares", run_squares, false},
     {"norm_scale", run_norm_scale, false},
     {"norm", run_norm, true},

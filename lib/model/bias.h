@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is added to the scores of an attention for the distance of query and key.
+ */
+#ifndef TXD_MODEL_BIAS_H
+#define TXD_MODEL_BIAS_H
+
+#include "model/points.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* True if something is. */
+bool txd_has_bias(const txd_config *config, txd_attention_kind kind);
+
+/* ALiBi: -slope times the distance. Of `heads` heads, a power of two, the slopes are
+ * 2^(-8/heads), its square and so on; otherwise those of the power of two below, and
+ * for the rest every other one of the power above (Press et al. 2021). */
+double txd_alibi_slope(size_t head, size_t heads);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
