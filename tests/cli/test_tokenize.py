@@ -9,7 +9,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import PROGRAM, equal, exits, finish, holds, model, ok, skip, write  # noqa: E402
+from program import (PROGRAM, equal, exits, finish, holds, model, ok,  # noqa: E402
+                     skip, write)
 
 STORIES = model("stories260K")
 GPT2 = model("gpt2-bpe")
