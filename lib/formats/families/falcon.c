@@ -50,21 +50,22 @@ static const char *const layer_buffers[] = {"self_attention.rotary_emb.inv_freq"
 /* The biases of ALiBi are also divided by sqrt(head_dim) here. */
 static const char *const refused[] = {"alibi", "n_embed", NULL};
 
+/* num_kv_heads counts where heads are grouped; before that there was one, or all. */
 static txd_status read_groups(txd_reading *r, bool grouped)
 {
     static const char field[] = "num_kv_heads";
     txd_config *c = &r->config;
+    size_t groups = c->n_heads;
     bool single = true;
 
     if (r->architecture)
         return TXD_OK;
     TXD_TRY(txd_reading_bool(&single, r, "multi_query"));
-    if (!grouped) {
-        c->n_kv_heads = single ? 1 : c->n_heads;
-        return TXD_OK;
-    }
-    TXD_TRY(txd_reading_size(&c->n_kv_heads, r, field, 1, 65536));
-    if (c->n_heads % c->n_kv_heads == 0)
+    TXD_TRY(txd_reading_size(&groups, r, field, 1, 65536));
+    if (!grouped)
+        groups = single ? 1 : c->n_heads;
+    c->n_kv_heads = groups;
+    if (c->n_heads % groups == 0)
         return TXD_OK;
     return txd_reading_fail(r, field, TXD_ERR_FORMAT,
                             "does not divide num_attention_heads");
