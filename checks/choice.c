@@ -149,14 +149,32 @@ static const char *need_word(const need *n)
     return n->ask & TXD_NEED_GRADIENT ? "parameters" : "any point";
 }
 
+/* True if the model has all that an alternative names. */
+static bool is_possible(const txd_choice *choice, const need *n)
+{
+    for (; !is_stop(n); n++)
+        if (n->point != TXD_POINT_COUNT && !txd_point_exists(choice->claimed, n->point))
+            return false;
+    return true;
+}
+
+static const need *first_possible(const txd_choice *choice)
+{
+    for (const need *n = choice->check->needs; n; n = next_alternative(n))
+        if (is_possible(choice, n))
+            return n;
+    return choice->check->needs;
+}
+
 void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes)
 {
-    const need *nearest = choice->check->needs;
+    const need *nearest = first_possible(choice);
     const char *separator = "not recorded: ";
     size_t used = 0;
 
     for (const need *n = nearest; n; n = next_alternative(n))
-        if (count_lacking(choice, n, 0) < count_lacking(choice, nearest, 0))
+        if (is_possible(choice, n) &&
+            count_lacking(choice, n, 0) < count_lacking(choice, nearest, 0))
             nearest = n;
     text[0] = '\0';
     for (const need *n = nearest; !is_stop(n) && used < bytes; n++) {

@@ -115,6 +115,8 @@ static double bound_of_elements(const txd_origin *o)
     case TXD_POINT_ATTN_BRANCH:
     case TXD_POINT_MLP_BRANCH:
         return fabs(a * o->params->claimed->layers[o->site->layer].residual_scale);
+    case TXD_POINT_EMBED_SCALED:
+        return fabs(a * o->params->claimed->embed_scale);
     case TXD_POINT_MLP_ACT:
         return o->meeting->operand_count == 2 ? fabs(a * b) : fabs(a);
     case TXD_POINT_LOGITS:
@@ -123,6 +125,14 @@ static double bound_of_elements(const txd_origin *o)
     default:
         return bound_of_sum(o->meeting);
     }
+}
+
+static double bound_of_norm(const txd_origin *o)
+{
+    const txd_config *claimed = o->params->claimed;
+    double size = sqrt((double)claimed->d_model);
+
+    return bound_of_parameters(o, size) + size * fabs(claimed->norm_offset);
 }
 
 static double bound_of(const txd_origin *o)
@@ -134,7 +144,7 @@ static double bound_of(const txd_origin *o)
     if (txd_site_is_gradient(o->site->kind))
         return (double)NAN;
     if (txd_point_is_norm(o->site->point))
-        return bound_of_parameters(o, sqrt((double)o->params->claimed->d_model));
+        return bound_of_norm(o);
     if (o->site->point == TXD_POINT_EMBED_TOK || o->site->point == TXD_POINT_EMBED_POS)
         return weight;
     if (m->operand_count == 0)

@@ -14,6 +14,7 @@
 
 typedef struct state {
     const txd_config *claimed;
+    txd_point terms[TXD_EMBED_TERMS]; /* the first: what positions are added to */
     double factor;
     double token, position; /* root mean squares of this step; NaN = not offered */
     bool has_token, has_position;
@@ -38,10 +39,11 @@ static const char *inapplicable(const txd_check_context *context)
 
 static unsigned ask(void *self, const txd_site *site)
 {
-    (void)self;
+    const state *s = self;
+
     if (site->kind != TXD_SITE_VALUE)
         return 0;
-    return site->point == TXD_POINT_EMBED_TOK || site->point == TXD_POINT_EMBED_POS
+    return site->point == s->terms[0] || site->point == TXD_POINT_EMBED_POS
                ? TXD_ASK_STATS
                : 0;
 }
@@ -74,7 +76,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     (void)slot;
     if (!block->stats)
         return TXD_OK;
-    if (block->site->point == TXD_POINT_EMBED_TOK) {
+    if (block->site->point == s->terms[0]) {
         s->token = block->stats[TXD_STAT_RMS];
         s->has_token = true;
     } else {
@@ -133,6 +135,7 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
         return status;
     }
     s->claimed = context->claimed;
+    (void)txd_embed_terms(s->terms, s->claimed);
     *tap = (txd_tap){.name = "position_norm", .self = s, .ask = ask, .merge = merge};
     *out = s;
     return TXD_OK;
@@ -141,7 +144,8 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 const txd_check txd_check_position_norm = {
     .name = "position_norm",
     .law = "position embeddings are of the size of the token embeddings",
-    .formula = "1/factor <= rms(embed.pos) / rms(embed.tok) <= factor, factor = 10",
+    .formula = "1/factor <= rms(embed.pos) / rms(embed.tok) <= factor, factor = 10; "
+               "embed.scaled instead of embed.tok where tokens are scaled",
     .causes =
         "one of the two tables initialised with another scale (1 against 0.02), a "
         "multiplier sqrt(d_model) on the tokens that the positions lack, a table "
@@ -150,7 +154,10 @@ const txd_check txd_check_position_norm = {
     .unit = "steps",
     .faults = (const char *const[]){"embedding_too_large", "position_too_small", NULL},
     .keys = txd_keys_position_norm,
-    .needs = (const struct txd_check_need[]){{TXD_POINT_EMBED_TOK, TXD_ASK_STATS},
+    .needs = (const struct txd_check_need[]){{TXD_POINT_EMBED_SCALED, TXD_ASK_STATS},
+                                             {TXD_POINT_EMBED_POS, TXD_ASK_STATS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_EMBED_TOK, TXD_ASK_STATS},
                                              {TXD_POINT_EMBED_POS, TXD_ASK_STATS},
                                              {TXD_POINT_COUNT, 1}},
     .inapplicable = inapplicable,

@@ -134,54 +134,6 @@ static txd_status blocks_back(txd_run *run)
     return TXD_OK;
 }
 
-/* ---- embeddings ---- */
-
-static txd_status embed_back(txd_run *run, txd_point point, const void *table,
-                             const int32_t *ids)
-{
-    const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
-    struct txd_embed_back_args args = {
-        .at = txd_op_at(ops, TXD_OP_embed_back, -1, point),
-        .d_table = txd_gradient_of(run, table),
-        .d_out = run->d_own[point],
-        .ids = ids,
-        .rows = run->batch * run->length,
-        .width = c->d_model,
-    };
-
-    TXD_TRY(txd_taps_offer_gradient(run, point, -1));
-    return table == NULL ? TXD_OK : ops->ops.embed_back(&run->ctx, &args);
-}
-
-static txd_status embeddings_back(txd_run *run)
-{
-    const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
-    struct txd_pair_back_args sum = {
-        .at = txd_op_at(ops, TXD_OP_add_back, -1, TXD_POINT_EMBED_OUT),
-        .d_a = run->d_own[TXD_POINT_EMBED_TOK],
-        .d_b = run->d_own[TXD_POINT_EMBED_POS],
-        .d_out = run->d_own[TXD_POINT_EMBED_OUT],
-        .a = run->value[TXD_POINT_EMBED_TOK],
-        .b = run->value[TXD_POINT_EMBED_POS],
-        .count = run->batch * run->length * c->d_model,
-    };
-
-    memcpy(run->d_own[TXD_POINT_EMBED_OUT], run->d_own[TXD_POINT_RESID_PRE],
-           stream_bytes(run));
-    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_EMBED_OUT, -1));
-    if (sum.b != NULL) {
-        TXD_TRY(ops->ops.add_back(&run->ctx, &sum));
-        TXD_TRY(embed_back(run, TXD_POINT_EMBED_POS, run->model->embed_pos,
-                           run->actual.positions));
-    } else {
-        memcpy(sum.d_a, sum.d_out, stream_bytes(run));
-    }
-    return embed_back(run, TXD_POINT_EMBED_TOK, run->model->embed_tok,
-                      run->actual.tokens);
-}
-
 /* All layers add to the memory's gradient. */
 static void clear_memory(txd_run *run)
 {
@@ -206,7 +158,9 @@ txd_status txd_stream_backward(txd_run *run)
 {
     TXD_TRY(final_norm_back(run));
     TXD_TRY(blocks_back(run));
-    return embeddings_back(run);
+    memcpy(run->d_own[txd_embed_end(run->model->config)],
+           run->d_own[TXD_POINT_RESID_PRE], stream_bytes(run));
+    return txd_embeddings_backward(run);
 }
 
 txd_status txd_decoder_backward(txd_run *run)

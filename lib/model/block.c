@@ -42,6 +42,7 @@ static const struct {
     txd_point out;
     txd_param_id gain, bias;
 } norms[] = {
+    {TXD_POINT_EMBED_NORM, TXD_PARAM_EMBED_NORM_WEIGHT, TXD_PARAM_EMBED_NORM_BIAS},
     {TXD_POINT_NORM1_OUT, TXD_PARAM_NORM1_WEIGHT, TXD_PARAM_NORM1_BIAS},
     {TXD_POINT_NORM1_POST_OUT, TXD_PARAM_NORM1_POST_WEIGHT, TXD_PARAM_NORM1_POST_BIAS},
     {TXD_POINT_NORM_CROSS_OUT, TXD_PARAM_NORM_CROSS_WEIGHT, TXD_PARAM_NORM_CROSS_BIAS},
@@ -118,6 +119,31 @@ bool txd_sublayer_with(txd_sublayer *out, const txd_config *config, txd_point po
     return false;
 }
 
+/* The last of these that exists. */
+static txd_point last_of(const txd_config *config, const txd_point *points,
+                         size_t count)
+{
+    while (count > 1 && !txd_point_exists(config, points[count - 1]))
+        count--;
+    return points[count - 1];
+}
+
+size_t txd_embed_terms(txd_point out[TXD_EMBED_TERMS], const txd_config *config)
+{
+    static const txd_point token[] = {TXD_POINT_EMBED_TOK, TXD_POINT_EMBED_SCALED};
+    size_t count = 1;
+
+    out[0] = last_of(config, token, 2);
+    if (txd_point_exists(config, TXD_POINT_EMBED_POS))
+        out[count++] = TXD_POINT_EMBED_POS;
+    return count;
+}
+
+txd_point txd_embed_end(const txd_config *config)
+{
+    return config->embed_norm ? TXD_POINT_EMBED_NORM : TXD_POINT_EMBED_OUT;
+}
+
 txd_point txd_stream_after_layer(const txd_config *config)
 {
     return end_of(config, TXD_SUBLAYER_MLP);
@@ -151,6 +177,8 @@ txd_point txd_input_of_norm(const txd_config *config, txd_point norm)
 {
     txd_sublayer part;
 
+    if (norm == TXD_POINT_EMBED_NORM)
+        return TXD_POINT_EMBED_OUT;
     if (!txd_sublayer_with(&part, config, norm))
         return txd_stream_after_layer(config);
     if (norm == part.before)

@@ -46,6 +46,13 @@ txd_sublayer txd_sublayer_of(const txd_config *config, txd_sublayer_kind kind);
  */
 bool txd_sublayer_with(txd_sublayer *out, const txd_config *config, txd_point point);
 
+/* What the embeddings are the sum of, in order: the token's part, its position. Returns
+ * how many. */
+#define TXD_EMBED_TERMS 2
+size_t txd_embed_terms(txd_point out[TXD_EMBED_TERMS], const txd_config *config);
+/* What layer 0 reads. */
+txd_point txd_embed_end(const txd_config *config);
+
 /* What the next block reads. */
 txd_point txd_stream_after_layer(const txd_config *config);
 
@@ -54,7 +61,7 @@ bool txd_point_is_norm(txd_point point);
 txd_param_id txd_norm_gain(txd_point norm);
 txd_param_id txd_norm_bias(txd_point norm);
 txd_point txd_input_of_norm(const txd_config *config, txd_point norm);
-/* All norms, by all conventions: those of a block, in order, then those outside of
+/* All norms, by all conventions: those of a block, in order, and those outside of
  * layers. */
 extern const size_t txd_norm_point_count;
 txd_point txd_norm_point(size_t i);

@@ -100,6 +100,9 @@ typedef struct txd_config {
     bool parallel;      /* attention and MLP read the same stream, one sum adds both */
     bool shared_norm;   /* of parallel blocks: one norm for both */
     txd_positions_kind positions;
+    size_t position_offset; /* learned: position p is row p + offset of the table */
+    double embed_scale;     /* of token embeddings; 0 or 1 = none */
+    bool embed_norm;        /* a norm over the sum of the embeddings */
     txd_activation activation;
     bool gated;  /* MLP: down(act(gate x) * up x) */
     txd_qkv qkv; /* how the projections' parameters are laid out */

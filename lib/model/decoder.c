@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The decoder, forward: embeddings, blocks, final norm, logits and token losses; and
+ * The decoder, forward: blocks, final norm, logits and token losses; and
  * the three steps that both halves of a block share.
  */
 #include <math.h>
@@ -139,68 +139,6 @@ txd_status txd_layer_join(txd_run *run, int layer, const txd_sublayer *part)
     return txd_layer_norm(run, layer, part->after);
 }
 
-/* ---- embeddings ---- */
-
-static txd_status embed(txd_run *run, txd_point out, const void *table,
-                        const int32_t *ids)
-{
-    struct txd_layer_ops *ops = &run->layer_ops[run->model->config->n_layers];
-    struct txd_embed_args args = {
-        .at = txd_op_at(ops, TXD_OP_embed, -1, out),
-        .out = run->own[out],
-        .table = table,
-        .ids = ids,
-        .rows = run->batch * run->length,
-        .width = run->model->config->d_model,
-    };
-
-    TXD_TRY(ops->ops.embed(&run->ctx, &args));
-    run->value[out] = run->own[out];
-    return txd_taps_offer(run, out, -1);
-}
-
-static txd_status sinusoids(txd_run *run)
-{
-    struct txd_layer_ops *ops = &run->layer_ops[run->model->config->n_layers];
-    struct txd_sinusoid_args args = {
-        .at = txd_op_at(ops, TXD_OP_sinusoid, -1, TXD_POINT_EMBED_POS),
-        .out = run->own[TXD_POINT_EMBED_POS],
-        .positions = run->actual.positions,
-        .rows = run->batch * run->length,
-        .width = run->model->config->d_model,
-    };
-
-    TXD_TRY(ops->ops.sinusoid(&run->ctx, &args));
-    run->value[TXD_POINT_EMBED_POS] = run->own[TXD_POINT_EMBED_POS];
-    return txd_taps_offer(run, TXD_POINT_EMBED_POS, -1);
-}
-
-static txd_status embeddings(txd_run *run)
-{
-    const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
-    struct txd_pair_args sum = {
-        .at = txd_op_at(ops, TXD_OP_add, -1, TXD_POINT_EMBED_OUT),
-        .out = run->own[TXD_POINT_EMBED_OUT],
-        .count = run->batch * run->length * c->d_model,
-    };
-
-    TXD_TRY(embed(run, TXD_POINT_EMBED_TOK, run->model->embed_tok, run->actual.tokens));
-    if (c->positions == TXD_POSITIONS_LEARNED)
-        TXD_TRY(embed(run, TXD_POINT_EMBED_POS, run->model->embed_pos,
-                      run->actual.positions));
-    if (c->positions == TXD_POSITIONS_SINUSOIDAL)
-        TXD_TRY(sinusoids(run));
-    sum.a = run->value[TXD_POINT_EMBED_TOK];
-    sum.b = run->value[TXD_POINT_EMBED_POS];
-    run->value[TXD_POINT_EMBED_OUT] = sum.b != NULL ? sum.out : (void *)sum.a;
-    if (sum.b != NULL)
-        TXD_TRY(ops->ops.add(&run->ctx, &sum));
-    else
-        txd_run_repeat(run, TXD_POINT_EMBED_OUT, sum.count);
-    return txd_taps_offer(run, TXD_POINT_EMBED_OUT, -1);
-}
-
 /* ---- blocks ---- */
 
 txd_status txd_run_progress(txd_run *run, size_t done)
@@ -222,7 +160,7 @@ static txd_status blocks(txd_run *run)
 {
     const txd_config *c = run->model->config;
     size_t count = run->batch * run->length * c->d_model;
-    txd_point end = TXD_POINT_EMBED_OUT;
+    txd_point end = txd_embed_end(c);
 
     for (size_t l = 0; l < c->n_layers; l++) {
         void *stream = run->value[end];
@@ -349,7 +287,7 @@ txd_status txd_decoder_forward(txd_run *run)
         run->value[TXD_POINT_INPUT_MEMORY] = run->own[TXD_POINT_INPUT_MEMORY];
         TXD_TRY(txd_taps_offer(run, TXD_POINT_INPUT_MEMORY, -1));
     }
-    TXD_TRY(embeddings(run));
+    TXD_TRY(txd_embeddings_forward(run));
     TXD_TRY(blocks(run));
     if (c->final_norm)
         TXD_TRY(txd_layer_norm(run, -1, TXD_POINT_FINAL_NORM));

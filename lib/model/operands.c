@@ -73,6 +73,15 @@ static void add_sum(list *to, txd_point stream, txd_point branch)
     add(to, branch, true);
 }
 
+static void add_embeddings(list *to, const txd_config *config)
+{
+    txd_point terms[TXD_EMBED_TERMS];
+    size_t count = txd_embed_terms(terms, config);
+
+    for (size_t i = 0; i < count; i++)
+        add(to, terms[i], true);
+}
+
 /* What joins a sublayer to its block: norms, branch and sum. False for other points. */
 static bool add_joint(list *to, const txd_config *config, txd_point point)
 {
@@ -98,12 +107,15 @@ static bool add_joint(list *to, const txd_config *config, txd_point point)
 static void add_rest(list *to, const txd_config *config, const txd_site *site)
 {
     switch (site->point) {
+    case TXD_POINT_EMBED_SCALED:
+        add(to, TXD_POINT_EMBED_TOK, true);
+        return;
     case TXD_POINT_EMBED_OUT:
-        add_sum(to, TXD_POINT_EMBED_TOK, TXD_POINT_EMBED_POS);
+        add_embeddings(to, config);
         return;
     case TXD_POINT_RESID_PRE:
         if (site->layer == 0)
-            add(to, TXD_POINT_EMBED_OUT, true);
+            add(to, txd_embed_end(config), true);
         return;
     case TXD_POINT_LOGITS:
         add(to,

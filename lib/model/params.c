@@ -41,7 +41,7 @@ static size_t dim_of(const txd_config *c, char axis)
     case 'v':
         return c->vocab;
     case 'n':
-        return c->max_seq_len;
+        return c->max_seq_len + c->position_offset;
     case 'm':
         return c->d_ff;
     case 'Q':

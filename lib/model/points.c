@@ -321,6 +321,10 @@ bool txd_point_exists(const txd_config *config, txd_point point)
     case TXD_POINT_MLP_GATE:
     case TXD_POINT_MLP_GATE_ACT:
         return config->gated;
+    case TXD_POINT_EMBED_SCALED:
+        return config->embed_scale != 0 && config->embed_scale != 1;
+    case TXD_POINT_EMBED_NORM:
+        return config->embed_norm;
     case TXD_POINT_FINAL_NORM:
         return config->final_norm;
     default:

@@ -325,6 +325,8 @@ txd_status txd_run_store(txd_run *run, void *values, size_t count);
 txd_extent txd_run_extent(const txd_run *run);
 size_t txd_run_keys(const txd_run *run, txd_attention_kind kind);
 
+/* What layer 0 reads (embeddings.c). */
+txd_status txd_embeddings_forward(txd_run *run);
 /* The sublayers of a block (attention.c, mlp.c): read run->value, offer every point. */
 txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind);
 txd_status txd_mlp_forward(txd_run *run, int layer);

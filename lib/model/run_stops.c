@@ -89,6 +89,7 @@ static bool turns(const txd_run *run, txd_stop stop)
 size_t txd_stops_repeated(const txd_run *run, size_t stop)
 {
     txd_stop here = run->order[stop];
+    txd_point terms[TXD_EMBED_TERMS];
     bool scaled =
         here.layer >= 0 && config_of(run)->layers[here.layer].residual_scale != 1;
 
@@ -101,12 +102,13 @@ size_t txd_stops_repeated(const txd_run *run, size_t stop)
     case TXD_POINT_MLP_BRANCH: /* behind the output of the part */
         return scaled ? stop : stop - 1;
     case TXD_POINT_EMBED_OUT:
-        return txd_run_stop(run, TXD_POINT_EMBED_POS, -1) >= 0
+        return txd_embed_terms(terms, config_of(run)) > 1
                    ? stop
-                   : (size_t)txd_run_stop(run, TXD_POINT_EMBED_TOK, -1);
+                   : (size_t)txd_run_stop(run, terms[0], -1);
     case TXD_POINT_RESID_PRE:
-        return here.layer > 0 ? txd_stops_end_of_layer(run, (size_t)here.layer - 1)
-                              : (size_t)txd_run_stop(run, TXD_POINT_EMBED_OUT, -1);
+        return here.layer > 0
+                   ? txd_stops_end_of_layer(run, (size_t)here.layer - 1)
+                   : (size_t)txd_run_stop(run, txd_embed_end(config_of(run)), -1);
     default:
         return stop;
     }

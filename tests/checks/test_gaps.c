@@ -3,6 +3,7 @@
  * Recordings in which points were recorded in different steps, heads or layers: each
  * law judges where all that it reads is there, says so, and raises no alarm.
  */
+#include "cfg_text.h"
 #include "live.h"
 
 #include <stdio.h>
@@ -12,6 +13,11 @@
     "model : { preset = \"gpt2\"; vocab = 20; d_model = 8; n_heads = 2; d_ff = 8; "    \
     "n_layers = 2; max_seq_len = 8; }; input : { tokens = ( [1, 2, 3, 4, 5, 6], "      \
     "[7, 2, 9] ); steps = 2; }; "
+#define FAMILY(conventions)                                                            \
+    "model : { preset = \"gpt2\"; vocab = 20; d_model = 8; n_heads = 2; d_ff = 8; "    \
+    "n_layers = 2; max_seq_len = 8; " conventions                                      \
+    "}; weights : { init = ( { params = \"*\"; scheme = \"normal\"; std = 0.2; } ); "  \
+    "}; input : { tokens = ( [1, 2, 3, 4, 5, 6], [7, 2, 9] ); steps = 2; }; "
 #define CROSS                                                                          \
     "model : { preset = \"llama\"; vocab = 20; d_model = 16; n_heads = 4; d_ff = 8; "  \
     "n_layers = 2; max_seq_len = 8; cross = true; encoder_layers = 1; }; "             \
@@ -89,26 +95,29 @@ static void expect_no_alarm(const judged *j, const char *cfg)
 
 static void try_points(const char *model, const struct gap *gap)
 {
+    const txd_config config = cfg_text_config(model);
+
     for (int p = 0; p < TXD_POINT_COUNT; p++) {
         const txd_point_info *info = txd_point_get((txd_point)p);
         char text[2048];
         judged j;
 
-        /* Points of other models, by their names. */
-        if (strncmp(info->name, "input.", 6) == 0 || strstr(info->name, "cross") ||
-            strncmp(info->name, "mlp.gate", 8) == 0)
+        if (info->place == TXD_PLACE_INPUT || !txd_point_exists(&config, (txd_point)p))
             continue;
         record(text, model, info->name, gap);
         judge(&j, text);
         expect_no_alarm(&j, text);
         finish(&j);
     }
+    cfg_text_finish();
 }
 
 START_TEST(no_gap_between_two_points_is_an_alarm)
 {
     for (int g = 0; g < GAPS; g++)
         try_points(DECODER, &gaps[g]);
+    try_points(FAMILY("norm_placement = \"sandwich\"; embed_scale = 1.5; "), &gaps[1]);
+    try_points(FAMILY("parallel = true; embed_norm = true; "), &gaps[1]);
 }
 END_TEST
 

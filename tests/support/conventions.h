@@ -40,6 +40,18 @@ static const struct convention {
      false},
     {"gains from 1",
      "preset = \"llama\"; norm_offset = 1.0; norm_placement = \"sandwich\";", false},
+    {"scaled tokens, no positions",
+     "preset = \"llama\"; embed_scale = 4.9; norm_offset = 1.0;", false},
+    {"scaled tokens beside positions from row 2",
+     "preset = \"gpt2\"; embed_scale = 1.7; position_offset = 2; activation = "
+     "\"gelu\"; tie_embeddings = false;",
+     false},
+    {"normalised embeddings",
+     "preset = \"gpt2\"; embed_norm = true; positions = \"none\";", false},
+    {"normalised embeddings, all but the last norm after sums",
+     "preset = \"gpt2\"; embed_norm = true; norm_placement = \"post\"; "
+     "position_offset = 1; cross = true;",
+     true},
     {"gains of layer norms from elsewhere", "preset = \"gpt2\"; norm_offset = -0.25;",
      false},
 };
