@@ -2,46 +2,11 @@
  *
  * txdiag tokenize: a text as the ids and pieces of a model's tokenizer.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/output.h"
-
-/* All of a file; '-' is standard input. */
-static txd_status read_file(txd_text *out, const char *path)
-{
-    bool is_input = strcmp(path, "-") == 0;
-    const char *name = is_input ? "standard input" : path;
-    struct stat about;
-    FILE *file = is_input ? stdin : fopen(path, "rb");
-    char buffer[65536];
-    size_t count;
-    int failed;
-
-    if (!file)
-        return txd_fail(TXD_ERR_IO, "%s: %s", name, strerror(errno));
-    failed = fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode) ? EISDIR : 0;
-    while (!failed && (count = fread(buffer, 1, sizeof buffer, file)) > 0)
-        txd_text_add_bytes(out, buffer, count);
-    if (!failed && ferror(file))
-        failed = errno ? errno : EIO;
-    if (!is_input)
-        fclose(file);
-    return failed ? txd_fail(TXD_ERR_IO, "%s: %s", name, strerror(failed))
-                  : txd_text_status(out);
-}
-
-static txd_status take_text(txd_text *out, const char *operand)
-{
-    if (strcmp(operand, "-") == 0)
-        return read_file(out, operand);
-    if (operand[0] == '@')
-        return read_file(out, operand + 1);
-    txd_text_add(out, operand);
-    return txd_text_status(out);
-}
+#include "cli/text_operand.h"
 
 /* A piece on a line of its own. */
 static void print_piece(txd_text *out, const char *piece)
@@ -113,7 +78,7 @@ static txd_status encode(txd_text *out, const txd_options *options,
     txd_text text;
 
     txd_text_init(&text);
-    status = take_text(&text, options->operands[1]);
+    status = txd_text_operand(&text, options->operands[1]);
     if (status == TXD_OK)
         status = txd_tokenizer_encode(&ids, tokenizer, txd_text_get(&text), text.length,
                                       special);

@@ -16,7 +16,8 @@ _txdiag()
     local words='' kind
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words='run check info list plot report explain tokenize --help --version'
+        words='run check info list plot report explain tokenize generate'
+        words+=' --help --version'
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
         return
     fi
@@ -38,6 +39,9 @@ _txdiag()
             ;;
         report) words+=' --output' ;;
         tokenize) words+=' --tokenizer --no-special --json' ;;
+        generate)
+            words+=' --count --tokenizer --no-special --ids --chunk --no-cache'
+            ;;
         esac
     elif [ -z "$words" ] && [[ $previous != -* ]]; then
         case $command in

@@ -15,7 +15,7 @@ _txdiag() {
         '(-q --quiet)'{-q,--quiet}'[say less]' '(-v --verbose)'{-v,--verbose}'[say more]'
         '(-h --help)'{-h,--help}'[explain]')
     if (( CURRENT == 2 )); then
-        compadd run check info list plot report explain tokenize --help --version
+        compadd run check info list plot report explain tokenize generate --help --version
         return
     fi
     local command=${words[2]}
@@ -43,6 +43,10 @@ _txdiag() {
         '*:file:_files' ;;
     tokenize) _arguments $everywhere '--tokenizer[tokenizer]:file:_files' \
         '--no-special[without BOS]' '--json[as JSON]' '1:model:_files' '2:text:' ;;
+    generate) _arguments $everywhere '(-n --count)'{-n,--count}'[tokens to follow]:N' \
+        '--tokenizer[tokenizer]:file:_files' '--no-special[without BOS]' \
+        '--ids[ids in, ids out]' '--chunk[tokens per call of the prompt]:N' \
+        '--no-cache[the whole sequence anew for each token]' '1:model:_files' ;;
     explain)
         local kind
         for kind in checks faults points probes figures backends keys; do

@@ -114,8 +114,8 @@ for language, block in blocks:
 
 # --- every option and every subcommand that the manual names exists
 manual = text_of("docs/txdiag.1").replace("\\-", "-")
-helps = "".join(txdiag(c, "--help").out for c in
-                ("run", "check", "info", "list", "plot", "report", "explain"))
+commands = re.findall(r"^  ([a-z]+) +[a-z]", txdiag("--help").out, re.M)
+helps = "".join(txdiag(c, "--help").out for c in commands if c != "txdiag")
 for option in sorted(set(re.findall(r"(--[a-z][a-z-]+)", manual))):
     ok(f"the option {option} of the manual exists",
        option in helps or option == "--version")
