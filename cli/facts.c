@@ -26,9 +26,21 @@ static double entry_bytes(const txd_trace_info *info)
     double bytes = (double)txd_dtype_bytes(info->dtype);
     int axis;
 
+    if (info->bytes > 0)
+        return (double)info->bytes;
     for (axis = 0; axis < info->rank; axis++)
         bytes *= (double)info->dims[axis];
     return bytes;
+}
+
+/* As the file has it: a name, or a sentence of what it is. */
+static const char *dtype_of(const txd_trace_info *info)
+{
+    if (info->stored)
+        return info->stored;
+    if (info->foreign)
+        return strlen(info->foreign) < 16 ? info->foreign : "not read";
+    return txd_dtype_name(info->dtype);
 }
 
 double txd_facts_bytes(const txd_trace *trace)
@@ -41,6 +53,12 @@ double txd_facts_bytes(const txd_trace *trace)
         if (txd_trace_get(trace, &info, i) == TXD_OK)
             bytes += entry_bytes(&info);
     return bytes;
+}
+
+/* Tensors stand in a file as they are; datasets are packed. */
+static bool is_file(const txd_facts *facts)
+{
+    return facts->entry_word && strcmp(facts->entry_word, "tensors") == 0;
 }
 
 static void print_entries(txd_text *out, const txd_facts *facts)
@@ -59,9 +77,11 @@ static void print_entries(txd_text *out, const txd_facts *facts)
         if (txd_trace_get(facts->entries, &info, i) != TXD_OK)
             continue;
         txd_shape_text(shape, sizeof shape, info.dims, info.rank);
-        txd_text_addf(out, "  %-*s  %-8s  %s%s%s\n", (int)width, info.name,
-                      txd_dtype_name(info.dtype), shape, *info.axes ? "  " : "",
-                      info.axes);
+        txd_text_addf(out, "  %-*s  %-8s  %s%s%s", (int)width, info.name,
+                      dtype_of(&info), shape, *info.axes ? "  " : "", info.axes);
+        if (is_file(facts))
+            txd_text_addf(out, "  %.0f bytes", entry_bytes(&info));
+        txd_text_add(out, "\n");
     }
 }
 
@@ -120,7 +140,7 @@ static void json_entries(txd_json *json, const txd_facts *facts)
         txd_json_key(json, "name");
         txd_json_string(json, info.name);
         txd_json_key(json, "dtype");
-        txd_json_string(json, txd_dtype_name(info.dtype));
+        txd_json_string(json, dtype_of(&info));
         txd_json_key(json, "axes");
         txd_json_string(json, info.axes);
         txd_json_key(json, "shape");
@@ -128,6 +148,10 @@ static void json_entries(txd_json *json, const txd_facts *facts)
         for (axis = 0; axis < info.rank; axis++)
             txd_json_int(json, (int64_t)info.dims[axis]);
         txd_json_close_array(json);
+        if (is_file(facts)) {
+            txd_json_key(json, "bytes");
+            txd_json_number(json, entry_bytes(&info));
+        }
         txd_json_close_object(json);
     }
     txd_json_close_array(json);

@@ -10,6 +10,7 @@
 
 #include "cli/facts.h"
 #include "cli/guard.h"
+#include "cli/info_model.h"
 #include "cli/output.h"
 #include "cli/session.h"
 
@@ -19,7 +20,7 @@ typedef struct info_job {
     const char *path;
     txd_facts facts;
     txd_trace *trace;
-    txd_checkpoint *checkpoint;
+    txd_info_model model;
     txd_session session;
 } info_job;
 
@@ -95,25 +96,10 @@ static txd_status add_tensors(info_job *job, const txd_trace *trace)
     return TXD_OK;
 }
 
-static txd_status info_safetensors(info_job *job)
-{
-    TXD_TRY(txd_safetensors_open(&job->trace, job->path));
-    txd_facts_text(&job->facts, "kind", "safetensors");
-    txd_facts_text(&job->facts, "format", txd_trace_meta(job->trace, "format"));
-    return add_tensors(job, job->trace);
-}
-
 static txd_status info_npy(info_job *job)
 {
     TXD_TRY(txd_npy_open(&job->trace, job->path));
     txd_facts_text(&job->facts, "kind", "npy");
-    return add_tensors(job, job->trace);
-}
-
-static txd_status info_npz(info_job *job)
-{
-    TXD_TRY(txd_npz_open(&job->trace, job->path));
-    txd_facts_text(&job->facts, "kind", "npz");
     return add_tensors(job, job->trace);
 }
 
@@ -129,18 +115,6 @@ static txd_status add_config(txd_facts *facts, const txd_config *config)
         facts->config = txd_arena_string(facts->arena, txd_text_get(&text));
     txd_text_finish(&text);
     return status;
-}
-
-static txd_status info_folder(info_job *job)
-{
-    const txd_config *config;
-
-    TXD_TRY(txd_checkpoint_open(&job->checkpoint, job->path));
-    config = txd_checkpoint_config(job->checkpoint);
-    txd_facts_text(&job->facts, "kind", "Hugging Face model");
-    txd_facts_text(&job->facts, "family", txd_checkpoint_family(job->checkpoint));
-    TXD_TRY(add_config(&job->facts, config));
-    return add_tensors(job, txd_checkpoint_tensors(job->checkpoint));
 }
 
 static txd_status info_cfg(info_job *job)
@@ -181,15 +155,14 @@ static txd_status info_file(info_job *job)
         return info_recording(job);
     if (kind == TXD_FILE_NPY || ends_with(job->path, ".npy"))
         return info_npy(job);
-    if (kind == TXD_FILE_NPZ || ends_with(job->path, ".npz"))
-        return info_npz(job);
-    if (kind == TXD_FILE_SAFETENSORS || ends_with(job->path, ".safetensors"))
-        return info_safetensors(job);
+    if (txd_info_is_model(job->path, kind))
+        return txd_info_model_add(&job->model, &job->facts, job->path, false);
     if (kind == TXD_FILE_TEXT || kind == TXD_FILE_JSON || kind == TXD_FILE_EMPTY)
         return info_cfg(job);
     return txd_fail(TXD_ERR_FORMAT,
-                    "%s: expected a recording, safetensors, .npy, .npz, a folder of a "
-                    "Hugging Face model, or a MODEL.cfg, found %s",
+                    "%s: expected a recording, a model (GGUF, safetensors, .npz, .bin "
+                    "of llama2.c, or the folder of one), .npy, or a MODEL.cfg, found "
+                    "%s",
                     job->path, txd_file_kind_name(kind));
 }
 
@@ -203,7 +176,7 @@ static txd_status collect(info_job *job)
     if (access(job->path, R_OK) != 0)
         return txd_fail(TXD_ERR_IO, "%s: %s", job->path, strerror(errno));
     if (S_ISDIR(info.st_mode))
-        return info_folder(job);
+        return txd_info_model_add(&job->model, &job->facts, job->path, true);
     if (!S_ISREG(info.st_mode))
         return txd_fail(TXD_ERR_IO, "%s: not a regular file", job->path);
     txd_facts_number(&job->facts, "bytes", (double)info.st_size);
@@ -233,7 +206,7 @@ static int print_info(const txd_options *options)
         exit_status = txd_output_complain();
     }
     txd_trace_destroy(job.trace);
-    txd_checkpoint_destroy(job.checkpoint);
+    txd_info_model_close(&job.model);
     txd_session_close(&job.session);
     txd_arena_destroy(job.facts.arena);
     return exit_status;
@@ -252,13 +225,15 @@ const txd_command txd_command_info = {
     .help =
         "Says what is in a recording (steps, datasets with shapes, verdicts, whether "
         "it\n"
-        "is complete), a folder of a Hugging Face model (family, resolved "
-        "conventions,\n"
-        "tensors), a safetensors, npy or npz file, or a MODEL.cfg (everything "
-        "resolved).\n"
+        "is complete), a model (family, sizes, conventions, tensors: GGUF, "
+        "safetensors,\n"
+        ".npz, .bin of llama2.c, or the folder of a Hugging Face model), an npy file, "
+        "or\n"
+        "a MODEL.cfg (everything resolved).\n"
         "\n"
         "  txdiag info mini.h5\n"
         "  txdiag info path/to/hf-folder\n"
+        "  txdiag info model.gguf\n"
         "  txdiag info examples/mini.cfg --json",
     .exits = "  0  read\n"
              "  2  not readable, or malformed: the message says where\n",

@@ -30,12 +30,14 @@ static const char *remedy_of(txd_file_kind kind)
     case TXD_FILE_HDF5:
         return "; recordings are for `txdiag check`, plot, report and info";
     case TXD_FILE_NPY:
-    case TXD_FILE_NPZ:
         return "; a MODEL.cfg names it as input.file, or as input.memory.file";
+    case TXD_FILE_NPZ:
+        return "; a MODEL.cfg names it as model.from if it holds weights, or as "
+               "input.file, or as input.memory.file";
     case TXD_FILE_TORCH:
-    case TXD_FILE_GGUF:
-        return "; models are read from a folder with config.json and "
-               "model.safetensors (`txdiag explain model.from`)";
+        return "; save the model with save_pretrained(folder, "
+               "safe_serialization=True), and name that folder as model.from "
+               "(`txdiag explain model.from`)";
     default:
         return "";
     }
@@ -57,8 +59,11 @@ static txd_status load(txd_session *session)
         return status;
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
         return fail_model(path, "a folder", path);
-    if (kind == TXD_FILE_SAFETENSORS)
+    if (kind == TXD_FILE_SAFETENSORS || kind == TXD_FILE_GGUF ||
+        kind == TXD_FILE_LLAMA2C)
         return fail_model(path, txd_file_kind_name(kind), path);
+    if (kind == TXD_FILE_JSON && strstr(name, ".index.json"))
+        return fail_model(path, "the index of a model in several files", path);
     if (kind == TXD_FILE_JSON && strcmp(name, "config.json") == 0)
         return fail_model(path, "that of a Hugging Face model",
                           slash ? txd_output_beside(session->arena, path, ".") : ".");

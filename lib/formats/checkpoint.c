@@ -234,6 +234,11 @@ const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint)
     return checkpoint->config.n_layers > 0 ? &checkpoint->config : NULL;
 }
 
+const char *txd_checkpoint_path(const txd_checkpoint *checkpoint)
+{
+    return checkpoint->path;
+}
+
 const txd_trace *txd_checkpoint_tensors(const txd_checkpoint *checkpoint)
 {
     return checkpoint->trace;

@@ -39,6 +39,9 @@ const char *txd_checkpoint_family(const txd_checkpoint *checkpoint);
  * caller has to know. */
 const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint);
 
+/* The file of the tensors, or their index. Owned by the checkpoint. */
+const char *txd_checkpoint_path(const txd_checkpoint *checkpoint);
+
 /* The stored tensors. Owned by the checkpoint. */
 const txd_trace *txd_checkpoint_tensors(const txd_checkpoint *checkpoint);
 

@@ -13,19 +13,13 @@
 
 #include "base/arena.h"
 #include "formats/file.h"
+#include "formats/llama2c_internal.h"
 
 #define FIELDS 7
 #define HEAD_BYTES (4 * FIELDS)
 #define KINDS 12
 #define MAGIC 0x616b3432 /* "ak42", of versions 1 and 2 */
 #define MOST_LAYERS 4096
-#define ROPE_BASE 10000.0
-#define NORM_EPS 1e-5
-
-typedef struct sizes {
-    size_t dim, hidden, layers, heads, kv_heads, vocab, length;
-    bool untied;
-} sizes;
 
 /* A kind of weight: `count` of them, of this shape. */
 typedef struct kind {
@@ -56,22 +50,45 @@ static int32_t field_at(const unsigned char *bytes, size_t i)
     return value;
 }
 
-static txd_status fail_size(const char *name, size_t i, const char *what, int64_t found)
+/* The first field that no file can have; FIELDS = none. */
+static size_t bad_field(const int64_t v[FIELDS])
 {
-    return txd_fail(TXD_ERR_FORMAT,
-                    "%s: byte offset %zu: %s is %" PRId64
-                    ", which no llama2.c file can have: not one, or damaged",
-                    name, 4 * i, what, found);
+    for (size_t i = 0; i < FIELDS; i++)
+        if (i == 5 ? v[i] == 0 : v[i] < 1)
+            return i;
+    if (v[2] > MOST_LAYERS)
+        return 2;
+    if (v[3] > v[0] || v[0] % v[3] != 0)
+        return 3;
+    return v[4] > v[3] || v[3] % v[4] != 0 ? 4 : FIELDS;
 }
 
-static txd_status read_sizes(sizes *s, const char *name, const unsigned char *bytes,
-                             size_t count)
+/* True if the first HEAD_BYTES can be those of a file; else v says what they are. */
+static bool get_sizes(txd_llama2c_sizes *s, int64_t v[FIELDS],
+                      const unsigned char *bytes)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        v[i] = field_at(bytes, i);
+    *s = (txd_llama2c_sizes){.dim = (size_t)v[0],
+                             .hidden = (size_t)v[1],
+                             .layers = (size_t)v[2],
+                             .heads = (size_t)v[3],
+                             .kv_heads = (size_t)v[4],
+                             .vocab = (size_t)(v[5] < 0 ? -v[5] : v[5]),
+                             .length = (size_t)v[6],
+                             .untied = v[5] < 0};
+    return bad_field(v) == FIELDS;
+}
+
+static txd_status read_sizes(txd_llama2c_sizes *s, const char *name,
+                             const unsigned char *bytes, size_t count)
 {
     static const char *const words[FIELDS] = {
         "the width",           "the MLP's width",        "the number of layers",
         "the number of heads", "the number of KV heads", "the vocabulary",
         "the longest sequence"};
     int64_t v[FIELDS];
+    size_t bad;
 
     if (count < HEAD_BYTES)
         return txd_fail(TXD_ERR_FORMAT,
@@ -84,30 +101,17 @@ static txd_status read_sizes(sizes *s, const char *name, const unsigned char *by
                         " of llama2.c's format; version 0 is read (export.py "
                         "--version 0)",
                         name, field_at(bytes, 1));
-    for (size_t i = 0; i < FIELDS; i++) {
-        v[i] = field_at(bytes, i);
-        if (i == 5 ? v[i] == 0 : v[i] < 1)
-            return fail_size(name, i, words[i], v[i]);
-    }
-    if (v[2] > MOST_LAYERS)
-        return fail_size(name, 2, words[2], v[2]);
-    if (v[3] > v[0] || v[0] % v[3] != 0)
-        return fail_size(name, 3, words[3], v[3]);
-    if (v[4] > v[3] || v[3] % v[4] != 0)
-        return fail_size(name, 4, words[4], v[4]);
-    *s = (sizes){.dim = (size_t)v[0],
-                 .hidden = (size_t)v[1],
-                 .layers = (size_t)v[2],
-                 .heads = (size_t)v[3],
-                 .kv_heads = (size_t)v[4],
-                 .vocab = (size_t)(v[5] < 0 ? -v[5] : v[5]),
-                 .length = (size_t)v[6],
-                 .untied = v[5] < 0};
-    return TXD_OK;
+    if (get_sizes(s, v, bytes))
+        return TXD_OK;
+    bad = bad_field(v);
+    return txd_fail(TXD_ERR_FORMAT,
+                    "%s: byte offset %zu: %s is %" PRId64
+                    ", which no llama2.c file can have: not one, or damaged",
+                    name, 4 * bad, words[bad], v[bad]);
 }
 
 /* The weights in the order of the file. */
-static size_t list_kinds(kind out[KINDS + 2], const sizes *s)
+static size_t list_kinds(kind out[KINDS + 2], const txd_llama2c_sizes *s)
 {
     size_t kv = s->dim / s->heads * s->kv_heads, half = s->dim / s->heads / 2;
     const kind kinds[KINDS + 2] = {
@@ -132,7 +136,7 @@ static size_t list_kinds(kind out[KINDS + 2], const sizes *s)
 }
 
 /* Bytes that the sizes need; ERR_LIMIT when that overflows. */
-static txd_status needed_bytes(size_t *out, const sizes *s)
+static txd_status needed_bytes(size_t *out, const txd_llama2c_sizes *s)
 {
     kind kinds[KINDS + 2];
     size_t count = list_kinds(kinds, s), total = HEAD_BYTES, part;
@@ -171,7 +175,7 @@ static txd_status add_tensor(archive *a, const kind *k, size_t layer, size_t *at
 }
 
 /* The file is as long as its sizes say: so are the lists. */
-static txd_status list_tensors(archive *a, const sizes *s)
+static txd_status list_tensors(archive *a, const txd_llama2c_sizes *s)
 {
     kind kinds[KINDS + 2];
     size_t count = list_kinds(kinds, s), at = HEAD_BYTES;
@@ -186,66 +190,6 @@ static txd_status list_tensors(archive *a, const sizes *s)
             TXD_TRY(add_tensor(a, &kinds[i], l, &at));
     return TXD_OK;
 }
-
-/* ---- what a GGUF file would say ---- */
-
-static txd_status put_size(txd_arena *arena, txd_setting *group, const char *name,
-                           size_t value)
-{
-    txd_setting *s = txd_setting_add(arena, group, name, TXD_SETTING_INT);
-
-    if (!s)
-        return TXD_ERR_MEMORY;
-    s->integer = (int64_t)value;
-    s->real = (double)value;
-    return TXD_OK;
-}
-
-static txd_status put_real(txd_arena *arena, txd_setting *group, const char *name,
-                           double value)
-{
-    txd_setting *s = txd_setting_add(arena, group, name, TXD_SETTING_REAL);
-
-    if (!s)
-        return TXD_ERR_MEMORY;
-    s->real = value;
-    return TXD_OK;
-}
-
-static txd_status put_settings(txd_setting **out, txd_arena *arena, const char *name,
-                               const sizes *s)
-{
-    txd_setting *root = txd_setting_root(arena, txd_arena_string(arena, name));
-    txd_setting *general, *word, *llama, *attention, *rope;
-
-    if (!root)
-        return TXD_ERR_MEMORY;
-    general = txd_setting_add(arena, root, "general", TXD_SETTING_GROUP);
-    llama = txd_setting_add(arena, root, "llama", TXD_SETTING_GROUP);
-    if (!general || !llama)
-        return TXD_ERR_MEMORY;
-    word = txd_setting_add(arena, general, "architecture", TXD_SETTING_STRING);
-    attention = txd_setting_add(arena, llama, "attention", TXD_SETTING_GROUP);
-    rope = txd_setting_add(arena, llama, "rope", TXD_SETTING_GROUP);
-    if (!word || !attention || !rope)
-        return TXD_ERR_MEMORY;
-    word->string = "llama";
-    word->string_length = 5;
-    TXD_TRY(put_size(arena, llama, "block_count", s->layers));
-    TXD_TRY(put_size(arena, llama, "context_length", s->length));
-    TXD_TRY(put_size(arena, llama, "embedding_length", s->dim));
-    TXD_TRY(put_size(arena, llama, "feed_forward_length", s->hidden));
-    TXD_TRY(put_size(arena, llama, "vocab_size", s->vocab));
-    TXD_TRY(put_size(arena, attention, "head_count", s->heads));
-    TXD_TRY(put_size(arena, attention, "head_count_kv", s->kv_heads));
-    TXD_TRY(put_real(arena, attention, "layer_norm_rms_epsilon", NORM_EPS));
-    TXD_TRY(put_size(arena, rope, "dimension_count", s->dim / s->heads));
-    TXD_TRY(put_real(arena, rope, "freq_base", ROPE_BASE));
-    *out = root;
-    return TXD_OK;
-}
-
-/* ---- as a trace ---- */
 
 static void archive_destroy(void *self)
 {
@@ -306,7 +250,8 @@ static const txd_trace_methods methods = {
     .release = archive_release,
 };
 
-static txd_status check_length(const sizes *s, const char *name, size_t count)
+static txd_status check_length(const txd_llama2c_sizes *s, const char *name,
+                               size_t count)
 {
     size_t needed = 0;
 
@@ -329,13 +274,13 @@ static txd_status check_length(const sizes *s, const char *name, size_t count)
 static txd_status fill(archive *a, txd_setting **settings, txd_arena *arena,
                        const char *name)
 {
-    sizes s = {0};
+    txd_llama2c_sizes s = {0};
 
     TXD_TRY(txd_arena_create(&a->arena));
     TXD_TRY(read_sizes(&s, name, a->bytes, a->length));
     TXD_TRY(check_length(&s, name, a->length));
     TXD_TRY(list_tensors(a, &s));
-    return put_settings(settings, arena, name, &s);
+    return txd_llama2c_settings(settings, arena, name, &s);
 }
 
 /* Takes over what is mapped. */
@@ -378,11 +323,22 @@ txd_status txd_llama2c_parse(txd_trace **out, txd_setting **settings, txd_arena 
     return open_archive(out, settings, arena, name, &a);
 }
 
+/* Without a word, also where sizes overflow: doubles do not, and are exact as far as
+ * files go. */
 bool txd_llama2c_is(const void *bytes, size_t count, size_t size)
 {
-    size_t needed = 0;
-    sizes s = {0};
+    kind kinds[KINDS + 2];
+    double needed = HEAD_BYTES;
+    int64_t v[FIELDS];
+    size_t kinds_count;
+    txd_llama2c_sizes s;
 
-    return read_sizes(&s, "", bytes, count) == TXD_OK &&
-           needed_bytes(&needed, &s) == TXD_OK && needed == size;
+    if (count < HEAD_BYTES || !get_sizes(&s, v, bytes))
+        return false;
+    kinds_count = list_kinds(kinds, &s);
+    for (size_t i = 0; i < kinds_count; i++)
+        needed += (double)sizeof(float) * (double)(kinds[i].per_layer ? s.layers : 1) *
+                  (double)kinds[i].dims[0] *
+                  (kinds[i].rank > 1 ? (double)kinds[i].dims[1] : 1);
+    return needed == (double)size;
 }

@@ -59,8 +59,9 @@ const txd_key txd_config_keys[] = {
     {"model.preset", "mini|gpt2|llama", "mini", "", "",
      "conventions to start from; sizes are always given"},
     {"model.from", "string", "none", "", "",
-     "a folder with config.json and model.safetensors, or such a .safetensors file; "
-     "all other keys of model then override what it states"},
+     "a .gguf file; a folder with config.json and model.safetensors (or its "
+     ".index.json, or an .npz), or with one .gguf; such a .safetensors or .npz file; a "
+     ".bin of llama2.c; all other keys of model then override what it states"},
     {"model.bias", "bool", "preset", "", "",
      "sets qkv_bias, out_bias, mlp_bias and, with layernorm, norm_bias"},
 #define TXD_CONFIG(group, member, kind, low, high, type, fallback, unit, sentence)     \

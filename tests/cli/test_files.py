@@ -14,7 +14,7 @@ import h5py  # noqa: E402
 import numpy  # noqa: E402
 import numpy_decoder as decoder  # noqa: E402
 import weights  # noqa: E402
-from program import (equal, exits, finish, holds, model, ok, read,  # noqa: E402
+from program import (SOURCE, equal, exits, finish, holds, model, ok, read,  # noqa: E402
                      skip, txdiag, write)
 
 STORIES = model("stories260K")
@@ -163,11 +163,64 @@ def bad_files():
     refused("what torch.save writes", "pickle.bin", "save_pretrained")
 
 
+def facts_of(name, path):
+    """What `info` says, as text and as JSON."""
+    text = exits(0, f"info of {name}", "info", path).out
+    return text, json.loads(exits(0, f"info of {name} as JSON", "info", path,
+                                  "--json").out)
+
+
+def infos():
+    text, facts = facts_of("a GGUF", f"{STORIES}/stories260K-q4_0.gguf")
+    equal("its kind and family", (facts["kind"], facts["family"]), ("GGUF", "llama"))
+    equal("its parameters", facts["parameters"], 260032)
+    holds("its conventions", text, "5 layers of width 64", "8 heads of 8 lanes on 4",
+          "causal, no window", "adjacent pairs, base 10000, not scaled",
+          "rmsnorm, pre, eps 1e-05", "gated, silu", "tied to the embedding")
+    tensors = {entry["name"]: entry for entry in facts["tensors"]}
+    equal("a tensor as it is stored", tensors["blk.0.ffn_up.weight"],
+          {"name": "blk.0.ffn_up.weight", "dtype": "Q4_0", "axes": "",
+           "shape": [172, 64], "bytes": 172 * 64 // 32 * 18})
+    holds("also in the text", text, "Q4_0      (172, 64)  6192 bytes", "float16")
+    equal("the bytes of all", facts["tensor_bytes"],
+          sum(entry["bytes"] for entry in facts["tensors"]))
+    text, facts = facts_of("a .bin", f"{STORIES}/stories260K.bin")
+    equal("the kind of a .bin", facts["kind"], "llama2.c")
+    holds("its pairs", text, "adjacent pairs")
+    text, facts = facts_of("shards", "shards")
+    equal("the kind of shards", facts["kind"], "sharded safetensors")
+    holds("their pairs", text, "half pairs", "47 tensors")
+    text, facts = facts_of("an npz alone", "bare/weights.npz")
+    equal("the kind of an npz", facts["kind"], "npz")
+    ok("no model is made up for it", "family" not in facts, text)
+    exits(2, "info of a cut GGUF", "info", "cut.gguf")
+    for path in ("stories260K-f16.gguf", "stories260K.bin", "model.safetensors"):
+        holds(f"{path} where a cfg belongs", exits(
+            2, f"{path} is no cfg", "run", f"{STORIES}/{path}").err,
+            "expected a MODEL.cfg, found", f'model : {{ from = "{STORIES}/{path}"')
+
+
+def patterns():
+    """Layers that differ are told with the layers that they are."""
+    source = os.path.join(SOURCE, "tests/fixtures/parity")
+    for name, parts in {
+            "smollm3": ["half pairs, base", "in layers 0,2; rotary, none in layers"],
+            "llama3": ["scaled (llama3, factor 8, from 64)"],
+            "gpt_neox": ["parallel blocks", "layernorm", "4 of 6 lanes"],
+            "mistral": ["window of"]}.items():
+        holds(f"the conventions of {name}", facts_of(name, f"{source}/{name}")[0],
+              *parts)
+
+
 def vocabularies():
     for name in ("gpt-2", "llama-spm", "starcoder"):
         path = f"{VOCABULARIES}/ggml-vocab-{name}.gguf"
         refused(f"the vocabulary {name} as a model", path,
                 "holds a vocabulary and no weights")
+        text, facts = facts_of(f"the vocabulary {name}", path)
+        holds("its tokenizer", facts["tokenizer"], " tokens")
+        holds("that it is no model", facts["not_a_model"], "no weights")
+        equal("no tensors", facts["tensors"], [])
 
 
 if STORIES:
@@ -175,8 +228,10 @@ if STORIES:
     narrowed_files()
     made_files()
     bad_files()
+    infos()
 else:
     skip("models in files", "no model data")
+patterns()
 if VOCABULARIES:
     vocabularies()
 else:

@@ -79,6 +79,8 @@ START_TEST(the_files_of_real_models_are_what_they_are_called)
         {"stories260K/model.safetensors", TXD_FILE_SAFETENSORS},
         {"stories260K/config.json", TXD_FILE_JSON},
         {"stories260K/stories260K-f16.gguf", TXD_FILE_GGUF},
+        {"stories260K/stories260K.bin", TXD_FILE_LLAMA2C},
+        {"stories260K/tok512.bin", TXD_FILE_OTHER},
         {"stories260K/golden/prompt_ids.npy", TXD_FILE_NPY},
         {"stories260K/PROVENANCE.txt", TXD_FILE_TEXT},
     };
