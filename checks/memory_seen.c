@@ -54,7 +54,9 @@ static unsigned ask(void *self, const txd_site *site)
         return 0;
     if (site->point == TXD_POINT_CROSS_WEIGHTS)
         return TXD_ASK_ROWS;
+    /* Of scores and capped ones those count that come last. */
     return site->point == TXD_POINT_CROSS_SCORES ||
+                   site->point == TXD_POINT_CROSS_CAPPED ||
                    site->point == TXD_POINT_CROSS_MASKED
                ? TXD_ASK_STATS
                : 0;
@@ -301,10 +303,12 @@ const txd_check txd_check_memory_seen = {
     .unit = "cells",
     .faults = (const char *const[]){"cross_causal", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_CROSS_SCORES, TXD_ASK_STATS},
+                                             {TXD_POINT_CROSS_CAPPED, TXD_ASK_STATS},
                                              {TXD_POINT_CROSS_MASKED, TXD_ASK_STATS},
                                              {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 0},
                                              {TXD_POINT_CROSS_SCORES, TXD_ASK_STATS},
+                                             {TXD_POINT_CROSS_CAPPED, TXD_ASK_STATS},
                                              {TXD_POINT_CROSS_MASKED, TXD_ASK_STATS},
                                              {TXD_POINT_COUNT, 1}},
     .inapplicable = inapplicable,

@@ -26,6 +26,9 @@ static const char *const variants[SCENES] = {
     "model : { preset = \"gpt2\"; " SIZES
     "cross = true; norm_placement = \"post\"; };" DRAWN,
     "model : { preset = \"llama\"; " SIZES "cross = true; encoder_layers = 2; };" DRAWN,
+    "model : { preset = \"mini\"; " SIZES
+    "positions = \"alibi\"; score_softcap = 1.5; layers = ( { range = \"1\"; "
+    "score_softcap = 0.0; } ); };" DRAWN,
 };
 
 #define LENGTH 9

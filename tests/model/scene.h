@@ -8,7 +8,7 @@
 
 #include "cross.h"
 
-#define SCENES 8      /* models */
+#define SCENES 9      /* models */
 #define SCENE_EDITS 4 /* the first is none */
 
 /* A model with its inputs and all that a run of it points to. */

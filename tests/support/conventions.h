@@ -52,6 +52,19 @@ static const struct convention {
      "preset = \"gpt2\"; embed_norm = true; norm_placement = \"post\"; "
      "position_offset = 1; cross = true;",
      true},
+    {"positions slowed down, layer by layer otherwise",
+     "preset = \"llama\"; rope_scaling = \"yarn\"; rope_factor = 4.0; "
+     "rope_original_length = 8; rope_beta_fast = 3.0; rope_base = 30.0; layers = ( { "
+     "range = \"1\"; rope_scaling = \"llama3\"; } );",
+     false},
+    {"a bias that falls with the distance",
+     "preset = \"gpt2\"; positions = \"alibi\"; head_dim = 6;", false},
+    {"capped scores with a bias, not in every layer",
+     "preset = \"mini\"; positions = \"alibi\"; n_kv_heads = 2; score_softcap = 1.5; "
+     "layers = ( { range = \"1\"; score_softcap = 0.0; } );",
+     false},
+    {"capped scores of a memory",
+     "preset = \"gpt2\"; cross = true; score_softcap = 2.0;", true},
     {"gains of layer norms from elsewhere", "preset = \"gpt2\"; norm_offset = -0.25;",
      false},
 };
