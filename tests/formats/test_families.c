@@ -13,9 +13,9 @@
 #include "suite.h"
 
 static const char *const fixtures[] = {
-    "falcon",     "falcon_groups", "gpt2", "gpt_neox", "llama",   "llama3",
-    "llama_yarn", "mistral",       "phi3", "qwen2",    "smollm3", "starcoder2",
-};
+    "bloom",    "falcon", "falcon_groups", "gemma",      "gpt2",
+    "gpt_neox", "llama",  "llama3",        "llama_yarn", "mistral",
+    "opt",      "phi3",   "qwen2",         "smollm3",    "starcoder2"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 /* Fields that no value can make matter: names, numbers of tokens, training. */
@@ -45,6 +45,9 @@ static const char *const idle[] = {
     "summary_proj_to_labels",
     "summary_type",
     "summary_use_proj",
+    "layerdrop",
+    "dropout",
+    "slow_but_exact",
     "original_max_position_embeddings", /* without scaling */
 };
 

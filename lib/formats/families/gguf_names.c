@@ -8,6 +8,8 @@
 static const txd_tensor_name names[] = {
     {TXD_PARAM_EMBED_TOK, "token_embd.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_EMBED_POS, "position_embd.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_EMBED_NORM_WEIGHT, "token_embd_norm.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_EMBED_NORM_BIAS, "token_embd_norm.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM1_WEIGHT, "attn_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM1_BIAS, "attn_norm.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_QKV_WEIGHT, "attn_qkv.weight", TXD_LAYOUT_PLAIN},
