@@ -5,10 +5,12 @@ corpus/npz and corpus/checkpoint."""
 import io
 import json
 import os
+import re
 import struct
 import zipfile
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
+FIXTURES = os.path.join(HERE, "../../fixtures/parity")
 
 
 def put(folder, name, data):
@@ -200,8 +202,42 @@ def checkpoint():
     put("checkpoint", "empty", b"")
 
 
+LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "num_decoder_layers")
+
+
+def families():
+    """A fixture of parity each, with one layer, a vocabulary of 3, and no values."""
+    for name in sorted(os.listdir(FIXTURES)):
+        folder = os.path.join(FIXTURES, name)
+        if not os.path.exists(os.path.join(folder, "config.json")):
+            continue
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        with open(os.path.join(folder, "model.safetensors"), "rb") as file:
+            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        vocab = config["vocab_size"]
+        for key, value in config.items():
+            if isinstance(value, list) and key != "architectures":
+                config[key] = value[:1]
+        config.update({key: 1 for key in LAYERS if key in config}, vocab_size=3)
+        shapes, end = {}, 0
+        for tensor_name, entry in header.items():
+            if tensor_name == "__metadata__" or re.search(
+                    r"\.(h|block|layers|encoder\.layer)\.[1-9]", tensor_name):
+                continue
+            shape = [3 if side == vocab else side for side in entry["shape"]]
+            count = 2
+            for side in shape:
+                count *= side
+            shapes[tensor_name] = tensor("BF16", shape, end, end + count)
+            end += count
+        put("checkpoint", "family_" + name, json.dumps(config).encode() + b"\0" +
+            archive(shapes, bytes(end)))
+
+
 if __name__ == "__main__":
     safetensors()
     npy()
     npz()
     checkpoint()
+    families()
