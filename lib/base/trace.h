@@ -67,8 +67,8 @@ txd_status txd_trace_read_all(const txd_trace *trace, void *out, size_t capacity
                               size_t i, txd_dtype dtype);
 const void *txd_trace_view(const txd_trace *trace, size_t i);
 /* Lets go of memory behind rows [first, first + count) of entry i, by its first axis:
- * mapped pages, while others may read; and, if it is all rows, what was unpacked, while
- * nobody may. All of it can still be read again. */
+ * mapped pages; what was unpacked, once all its rows were let go. It can all be read
+ * again, and others may be reading it. */
 void txd_trace_release(const txd_trace *trace, size_t i, size_t first, size_t count);
 const char *txd_trace_meta(const txd_trace *trace, const char *key);
 /* A list of strings beside the entries ("series/stats_sites"): *count of them, owned by

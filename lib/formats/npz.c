@@ -29,7 +29,8 @@ typedef struct member {
     size_t bytes, data; /* unpacked size, and where the array's data begins in it */
     char *label;        /* "memory.npz: memory.npy", for messages */
     txd_trace_info info;
-    unsigned char *unpacked; /* NULL until it is read */
+    unsigned char *unpacked;  /* NULL until it is read */
+    size_t readers, released; /* threads that read it; rows nobody needs any more */
 } member;
 
 typedef struct archive {
@@ -39,7 +40,7 @@ typedef struct archive {
     zip_t *zip;
     size_t count;
     member *members;
-    pthread_mutex_t unpacking; /* rows may be read by several threads at once */
+    pthread_mutex_t lock; /* rows may be read by several threads at once */
 } archive;
 
 static const char unreadable[] = "it cannot be unpacked; is the archive damaged?";
@@ -225,7 +226,7 @@ static void archive_destroy(void *self)
         zip_discard(a->zip);
     txd_file_unmap(&a->mapped);
     txd_arena_destroy(a->arena);
-    pthread_mutex_destroy(&a->unpacking);
+    pthread_mutex_destroy(&a->lock);
     free(a);
 }
 
@@ -269,26 +270,36 @@ static txd_status archive_read(void *self, void *out, size_t i, const size_t *st
 
     if (m->info.foreign)
         return txd_fail(TXD_ERR_UNSUPPORTED, "%s", m->info.foreign);
-    pthread_mutex_lock(&a->unpacking);
+    pthread_mutex_lock(&a->lock);
     status = unpack_member(a, m);
-    pthread_mutex_unlock(&a->unpacking);
+    m->readers += status == TXD_OK;
+    pthread_mutex_unlock(&a->lock);
     if (status != TXD_OK)
         return status;
     tensor = txd_tensor_make(m->info.dtype, m->unpacked + m->data, m->info.rank,
                              m->info.dims);
     txd_tensor_block(out, dtype, &tensor, start, count);
+    pthread_mutex_lock(&a->lock);
+    m->readers--;
+    pthread_mutex_unlock(&a->lock);
     return TXD_OK;
 }
 
-/* Not in parts: others may read the rest. */
+/* An array is unpacked whole, and goes when as many rows as it has were let go. */
 static void archive_release(void *self, size_t i, size_t first, size_t count)
 {
-    member *m = &((archive *)self)->members[i];
+    archive *a = self;
+    member *m = &a->members[i];
 
-    if (first > 0 || count < m->info.dims[0])
-        return;
-    free(m->unpacked);
-    m->unpacked = NULL;
+    (void)first;
+    pthread_mutex_lock(&a->lock);
+    m->released += count;
+    if (m->released >= m->info.dims[0] && m->readers == 0) {
+        free(m->unpacked);
+        m->unpacked = NULL;
+        m->released = 0;
+    }
+    pthread_mutex_unlock(&a->lock);
 }
 
 static const txd_trace_methods methods = {
@@ -318,7 +329,7 @@ static txd_status open_archive(txd_trace **out, const char *name, const void *by
 
     if (!a)
         return txd_fail(TXD_ERR_MEMORY, "%s: out of memory", name);
-    pthread_mutex_init(&a->unpacking, NULL);
+    pthread_mutex_init(&a->lock, NULL);
     status = fill(a, name, bytes, count);
     if (status == TXD_OK)
         status = txd_trace_create(out, &methods, a);

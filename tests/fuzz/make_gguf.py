@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Writes the seeds of the fuzz targets of GGUF: corpus/gguf."""
+"""Writes the seeds of the fuzz targets of files with models: corpus/gguf,
+corpus/model_gguf, corpus/llama2c and corpus/sharded."""
+import json
 import os
 import struct
 
-from make_corpus import put
+from make_corpus import archive, put, tensor as described
 
 U8, U32, F32, STRING, ARRAY, U64 = 0, 4, 6, 8, 9, 10
 BLOCKS = {0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24),
@@ -134,6 +136,134 @@ def gguf():
     put("gguf", "infinite_scales", whole([], kinds, fill=bytes([0, 0x7c] * 4000)))
 
 
+MODEL = {"block_count": 1, "embedding_length": 4, "feed_forward_length": 6,
+         "attention.head_count": 2, "attention.head_count_kv": 1,
+         "context_length": 16}
+LAYER = {"attn_norm": [4], "ffn_norm": [4], "attn_q": [4, 4], "attn_k": [4, 2],
+         "attn_v": [4, 2], "attn_output": [4, 4], "ffn_gate": [4, 6],
+         "ffn_up": [4, 6], "ffn_down": [6, 4]}
+
+
+def of_model(architecture="llama", sizes=None, values=(), tensors=None):
+    """`sizes`, and then `values`, beside or instead of those above."""
+    sizes = dict(MODEL, **(sizes or {}))
+    head = [string("general.architecture", architecture)] + [
+        u32(f"{architecture}.{key}", number) for key, number in sizes.items()
+        if number is not None] + list(values)
+    if tensors is None:
+        tensors = {"token_embd.weight": [4, 5], "output_norm.weight": [4]}
+        for name, shape in LAYER.items():
+            tensors[f"blk.0.{name}.weight"] = shape
+    return whole(head, [(name, 0, shape) for name, shape in tensors.items()])
+
+
+def model_gguf():
+    llama = of_model()
+    put("model_gguf", "llama", llama)
+    put("model_gguf", "truncated", llama[:-9])
+    put("model_gguf", "vocabulary", of_model(tensors={}))
+    put("model_gguf", "no_architecture", whole([], [("a", 0, [2])]))
+    put("model_gguf", "architecture_number", whole(
+        [u32("general.architecture", 3)], [("a", 0, [2])]))
+    put("model_gguf", "other_architecture", of_model("nothing"))
+    put("model_gguf", "experts", of_model(sizes={"expert_count": 8}))
+    put("model_gguf", "split", of_model(values=[u32("split.count", 3)]))
+    put("model_gguf", "no_sizes", of_model(sizes={"embedding_length": None}))
+    put("model_gguf", "width_0", of_model(sizes={"embedding_length": 0}))
+    put("model_gguf", "heads_3", of_model(sizes={"attention.head_count": 3}))
+    put("model_gguf", "layers_2_32", of_model(sizes={"block_count": (1 << 32) - 1}))
+    put("model_gguf", "layers_2", of_model(sizes={"block_count": 2}))
+    put("model_gguf", "heads_2_31", of_model(sizes={"attention.head_count": 1 << 31}))
+    put("model_gguf", "base_nan", of_model(
+        values=[real("llama.rope.freq_base", float("nan"))]))
+    put("model_gguf", "eps_negative", of_model(
+        values=[real("llama.attention.layer_norm_rms_epsilon", -1)]))
+    put("model_gguf", "a_word_for_a_size", of_model(
+        sizes={"block_count": None}, values=[string("llama.block_count", "1")]))
+    put("model_gguf", "head_of_its_own", of_model(tensors={
+        "token_embd.weight": [4, 5], "output_norm.weight": [4],
+        "output.weight": [4, 5],
+        **{f"blk.0.{name}.weight": shape for name, shape in LAYER.items()}}))
+    put("model_gguf", "wrong_shape", of_model(tensors={
+        "token_embd.weight": [5, 4], "output_norm.weight": [4],
+        **{f"blk.0.{name}.weight": shape for name, shape in LAYER.items()}}))
+    put("model_gguf", "rope_factors", of_model(tensors={
+        "token_embd.weight": [4, 5], "output_norm.weight": [4],
+        "rope_freqs.weight": [1],
+        **{f"blk.0.{name}.weight": shape for name, shape in LAYER.items()}}))
+    put("model_gguf", "rope_factors_many", of_model(tensors={
+        "token_embd.weight": [4, 5], "output_norm.weight": [4],
+        "rope_freqs.weight": [3000],
+        **{f"blk.0.{name}.weight": shape for name, shape in LAYER.items()}}))
+
+
+def llama2c():
+    def file(fields, extra=0):
+        dim, hidden, layers, heads, kv_heads, vocab, length = fields
+        kv = dim // max(heads, 1) * kv_heads
+        count = abs(vocab) * dim * (2 if vocab < 0 else 1) + dim + \
+            length * (dim // max(heads, 1) // 2) * 2 + layers * (
+                2 * dim + 2 * dim * dim + 2 * dim * kv + 3 * dim * hidden)
+        return struct.pack("<7i", *fields) + struct.pack(
+            "<f", 0.5) * (count + extra)
+    good = (4, 6, 2, 2, 1, 5, 3)
+    put("llama2c", "tied", file(good))
+    put("llama2c", "untied", file((4, 6, 2, 2, 1, -5, 3)))
+    put("llama2c", "one_more", file(good, 1))
+    put("llama2c", "one_less", file(good, -1))
+    put("llama2c", "odd_heads", file((6, 6, 1, 2, 2, 5, 3)))
+    put("llama2c", "head_alone", struct.pack("<7i", *good))
+    put("llama2c", "short", struct.pack("<6i", *good[:6]))
+    put("llama2c", "empty", b"")
+    put("llama2c", "version_1", struct.pack("<Ii", 0x616b3432, 1) + bytes(300))
+    for i in range(7):
+        fields = list(good)
+        fields[i] = 0
+        put("llama2c", f"zero_{i}", struct.pack("<7i", *fields) + bytes(64))
+        fields[i] = (1 << 31) - 1
+        put("llama2c", f"huge_{i}", struct.pack("<7i", *fields) + bytes(64))
+        fields[i] = -(1 << 31)
+        put("llama2c", f"negative_{i}", struct.pack("<7i", *fields) + bytes(64))
+    put("llama2c", "all_huge", struct.pack("<7i", *([(1 << 31) - 1] * 7)) + bytes(64))
+    put("llama2c", "kv_heads", struct.pack("<7i", 4, 6, 2, 2, 3, 5, 3) + bytes(64))
+
+
+def sharded():
+    first = archive({"x": described("F32", [2], 0, 8)}, bytes(8))
+    second = archive({"y": described("F16", [1, 2], 0, 4)}, bytes(4))
+
+    def index(mapping, files=(first, second), more=None):
+        return json.dumps(dict({"weight_map": mapping}, **(more or {}))).encode() + \
+            b"\0" + struct.pack("<H", len(files[0])) + b"".join(files)
+    good = {"x": "a", "y": "b"}
+    put("sharded", "good", index(good, more={"metadata": {"total_size": 12}}))
+    put("sharded", "one_file", index({"x": "a"}))
+    put("sharded", "not_listed", index({"x": "a"}, (archive(
+        {"x": described("F32", [1], 0, 4), "z": described("F32", [1], 4, 8)},
+        bytes(8)), b"")))
+    put("sharded", "wrong_file", index({"x": "b", "y": "a"}))
+    put("sharded", "missing", index({"x": "a", "z": "b"}))
+    put("sharded", "twice", index(good, (first, first)))
+    put("sharded", "no_file", index({"x": "c"}))
+    put("sharded", "path", index({"x": "../a"}))
+    put("sharded", "root", index({"x": "/etc/passwd"}))
+    put("sharded", "above", index({"x": ".."}))
+    put("sharded", "number", index({"x": 3}))
+    put("sharded", "zero_byte", index({"x": "a\0b"}))
+    put("sharded", "no_map", b"{}")
+    put("sharded", "empty_map", index({}))
+    put("sharded", "map_list", b'{"weight_map": ["a"]}')
+    put("sharded", "list", b"[]")
+    put("sharded", "cut", index(good)[:30])
+    put("sharded", "bad_file", index(good, (first, second[:9])))
+    put("sharded", "foreign", index({"x": "a"}, (archive(
+        {"x": described("F8_E4M3", [8], 0, 8)}, bytes(8)), b"")))
+    put("sharded", "empty", b"")
+
+
 if __name__ == "__main__":
     os.umask(0o022)
     gguf()
+    model_gguf()
+    llama2c()
+    sharded()
