@@ -60,5 +60,6 @@ txd_status txd_session_spares(const txd_session *session, const char *output)
     if (session->from)
         TXD_TRY(differs_from_checkpoint(output, session));
     TXD_TRY(differs_from_named(output, session, "input.file"));
+    TXD_TRY(differs_from_named(output, session, "input.tokenizer"));
     return differs_from_named(output, session, "input.memory.file");
 }

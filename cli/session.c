@@ -239,6 +239,8 @@ txd_probe_context txd_session_context(const txd_session *session)
                                .batch = session->batch,
                                .length = session->length,
                                .memory = session->memory,
+                               .has_pieces =
+                                   txd_input_source_has_pieces(session->source),
                                .steps = session->steps,
                                .is_faulty = session->fault_count > 0,
                                .how = session->how};

@@ -17,6 +17,7 @@
 /* A text: where it lies, and itself, as long as names of sites mostly are. */
 #define REFERENCE_BYTES 16
 #define TEXT_BYTES 64
+#define PIECE_BYTES 32
 
 typedef struct listing {
     txd_text *out;
@@ -101,6 +102,21 @@ static txd_status add_columns(listing *list, const txd_dataset_spec *spec, int c
     return TXD_OK;
 }
 
+/* /input/pieces: a text for every token. */
+static txd_status add_pieces(listing *list, const txd_probe_context *context)
+{
+    txd_dataset_spec spec;
+    size_t rows, texts;
+
+    TXD_TRY(txd_size_mul(&rows, context->batch * context->length, context->steps));
+    TXD_TRY(txd_size_mul(&texts, rows, PIECE_BYTES));
+    spec = txd_recording_column(rows);
+    TXD_TRY(
+        txd_size_mul(&spec.dims[0], spec.dims[0], REFERENCE_BYTES / sizeof(double)));
+    TXD_TRY(add_columns(list, &spec, 1));
+    return txd_size_add(&list->total, list->total, texts);
+}
+
 /* /steps of the recorder, and /checks. */
 static txd_status add_tables(listing *list, const txd_probe_context *context)
 {
@@ -108,7 +124,8 @@ static txd_status add_tables(listing *list, const txd_probe_context *context)
     const txd_dataset_spec checks = txd_recording_complete_column(CHECK_ROWS);
 
     TXD_TRY(add_columns(list, &steps, STEP_COLUMNS + context->claimed->cross));
-    return add_columns(list, &checks, CHECK_COLUMNS);
+    TXD_TRY(add_columns(list, &checks, CHECK_COLUMNS));
+    return context->has_pieces ? add_pieces(list, context) : TXD_OK;
 }
 
 /* What the tables of a probe come to if there is all that they can hold. */

@@ -81,11 +81,12 @@ txd_status txd_setting_choice(int *out, const txd_setting *group, const char *pa
 void txd_settings_print(txd_text *out, const txd_setting *root);
 
 /* One accepted key. `path` is dotted; "[]" stands for the elements of a list:
- * "faults[].name". `type`: "bool", "int", "real", "string", "list", "group", "range"
- * (an index, or a string for txd_range_parse), or "a|b|c" for a choice ("real|a" takes
- * numbers too). A group key needs no line of its own; with one, and no key below it, a
- * group holds anything and a list anything but groups. A sentence may end in what other
- * programs call the key: "... (elsewhere hidden_size, n_embd)". */
+ * "faults[].name". `type`: "bool", "int", "real", "string", "list", "text" (a string or
+ * a list of them), "group", "range" (an index, or a string for txd_range_parse), or
+ * "a|b|c" for a choice ("real|a" takes numbers too). A group key needs no line of its
+ * own; with one, and no key below it, a group holds anything and a list anything but
+ * groups. A sentence may end in what other programs call the key: "... (elsewhere
+ * hidden_size, n_embd)". */
 typedef struct txd_key {
     const char *path, *type, *fallback, *unit, *range, *sentence;
 } txd_key;

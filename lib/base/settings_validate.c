@@ -137,6 +137,8 @@ static txd_status check_type(const txd_setting *setting, const txd_key *key)
         {"string", "a string in double quotes", TXD_SETTING_STRING, TXD_SETTING_STRING},
         {"range", "an index, or a range such as \"0:3\"", TXD_SETTING_STRING,
          TXD_SETTING_INT},
+        {"text", "a string in double quotes, or a list of them", TXD_SETTING_STRING,
+         TXD_SETTING_LIST},
         {"list", "a list in ( ) or [ ]", TXD_SETTING_LIST, TXD_SETTING_LIST},
         {"group", "a group in { }", TXD_SETTING_GROUP, TXD_SETTING_GROUP},
     };

@@ -7,6 +7,7 @@
 #define TXD_FORMATS_INPUT_INTERNAL_H
 
 #include "base/settings.h"
+#include "formats/tokenizer.h"
 #include "model/inputs.h"
 
 struct txd_id_row {
@@ -39,6 +40,20 @@ txd_status txd_ids_from_file(struct txd_id_rows *out, txd_arena *arena,
  * on the command line ("--set"), to the current one. NULL without memory. */
 const char *txd_input_path(txd_arena *arena, const txd_setting *setting);
 
+/* Opens what reads texts: input.tokenizer of a root, or what lies with model.from; *out
+ * stays NULL if neither a text nor the key asks for one. */
+txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
+                               const txd_setting *root);
+
+/* A text, or a list of them, as rows of ids below `vocab`. */
+txd_status txd_ids_from_text(struct txd_id_rows *out, txd_arena *arena,
+                             const txd_setting *text, const txd_tokenizer *tokenizer,
+                             size_t vocab);
+
+/* Gives a batch the pieces of its tokens, in `arena`. */
+txd_status txd_input_pieces(txd_inputs *inputs, txd_arena *arena,
+                            const txd_tokenizer *tokenizer);
+
 /* Batches of tokens: input_tokens.c. */
 struct txd_token_source {
     txd_arena *arena;
@@ -46,6 +61,7 @@ struct txd_token_source {
     uint64_t seed;
     const char *stream; /* name of its random numbers */
     size_t batch;       /* before reading: rows of random tokens, unless it says so */
+    const txd_tokenizer *tokenizer;                  /* NULL: none was asked for */
     struct txd_id_rows tokens, positions, documents; /* no rows: the default */
     bool random, pad_left;
     int32_t pad_id;
@@ -65,6 +81,7 @@ struct txd_memory_source {
     txd_arena *arena;
     const txd_config *config;
     uint64_t seed;
+    const txd_tokenizer *tokenizer; /* of the encoder's texts; may be NULL */
     size_t batch;                   /* rows of the decoder's batch */
     size_t length;                  /* rows of memory; 0 = there is none */
     double std;                     /* of random numbers */

@@ -134,6 +134,7 @@ static txd_status read_encoded(struct txd_memory_source *source,
                                                .config = source->config->encoder,
                                                .seed = source->seed,
                                                .stream = STREAM,
+                                               .tokenizer = source->tokenizer,
                                                .batch = source->batch};
     TXD_TRY(txd_tokens_read(&source->tokens, group, PATH));
     source->length = source->tokens.length;
@@ -151,12 +152,14 @@ static txd_status check_choice(const txd_setting *group)
 {
     const txd_setting *tokens = txd_input_find(group, "tokens"),
                       *file = txd_input_find(group, "file");
+    const txd_setting *text = txd_input_find(group, "text");
     const txd_setting *random = txd_input_find(group, "random");
     const txd_setting *pad = txd_input_find(group, "pad"),
                       *pad_id = txd_input_find(group, "pad_id");
 
-    if (tokens || pad || pad_id)
+    if (tokens || text || pad || pad_id)
         return txd_input_fail(tokens ? tokens
+                              : text ? text
                               : pad  ? pad
                                      : pad_id,
                               "there is no encoder that reads tokens; set "

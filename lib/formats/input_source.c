@@ -11,14 +11,22 @@
 struct txd_input_source {
     txd_arena *arena;
     txd_config config;
+    txd_tokenizer *tokenizer; /* NULL: nothing asks for one */
     struct txd_token_source tokens;
     struct txd_memory_source memory;
 };
 
 const txd_key txd_input_keys[] = {
-    {"input.tokens", "list", "one of tokens, file, random", "", "0 to vocab - 1",
+    {"input.tokens", "list", "one of tokens, text, file, random", "", "0 to vocab - 1",
      "token ids: a list per batch row, or one flat list (elsewhere input_ids)"},
-    {"input.file", "string", "one of tokens, file, random", "", "",
+    {"input.text", "text", "one of tokens, text, file, random", "", "",
+     "a text, or a list of them, one per batch row, which the model's tokenizer turns "
+     "into ids, with what the model puts around texts (BOS); `txdiag tokenize` shows "
+     "them (elsewhere prompt)"},
+    {"input.tokenizer", "string", "that of model.from", "", "",
+     "the tokenizer: a folder, tokenizer.json, vocab.json beside merges.txt, a GGUF "
+     "file, llama2.c's tokenizer.bin; with it ids have pieces for labels too"},
+    {"input.file", "string", "one of tokens, text, file, random", "", "",
      "a .npy file of integers, of shape (tokens) or (batch, tokens)"},
     {"input.random.batch", "int", "1", "rows", "1 to 65536",
      "rows of random tokens (elsewhere batch_size)"},
@@ -52,6 +60,8 @@ const txd_key txd_input_keys[] = {
      "how many rows of the memory are real in each batch row; the rest is padding"},
     {"input.memory.tokens", "list", "one of file, random, tokens", "", "0 to vocab - 1",
      "what the encoder reads (model.encoder_layers), as input.tokens"},
+    {"input.memory.text", "text", "one of text, file, random, tokens", "", "",
+     "the same as text, by the same tokenizer as input.text"},
     {"input.memory.pad", "right|left", "right", "", "",
      "the side on which shorter rows of the encoder's tokens are padded"},
     {"input.memory.pad_id", "int", "0", "", "0 to vocab - 1",
@@ -87,15 +97,18 @@ static txd_status read_source(txd_input_source *source, const txd_setting *root,
 
     TXD_TRY(txd_arena_create(&source->arena));
     TXD_TRY(txd_config_copy(&source->config, source->arena, config));
+    TXD_TRY(txd_input_tokenizer(&source->tokenizer, source->arena, root));
     source->tokens = (struct txd_token_source){.arena = source->arena,
                                                .config = &source->config,
                                                .seed = seed,
                                                .stream = "input.random",
+                                               .tokenizer = source->tokenizer,
                                                .batch = 1};
     TXD_TRY(txd_tokens_read(&source->tokens, input ? input : root, "input"));
     source->memory = (struct txd_memory_source){.arena = source->arena,
                                                 .config = &source->config,
                                                 .seed = seed,
+                                                .tokenizer = source->tokenizer,
                                                 .batch = source->tokens.batch};
     TXD_TRY(txd_memory_read(&source->memory, root));
     status = check_steps(source);
@@ -125,6 +138,7 @@ void txd_input_source_destroy(txd_input_source *source)
 {
     if (!source)
         return;
+    txd_tokenizer_destroy(source->tokenizer);
     txd_arena_destroy(source->arena);
     free(source);
 }
@@ -139,6 +153,11 @@ void txd_input_source_shape(size_t *batch, size_t *length,
 {
     *batch = source->tokens.batch;
     *length = source->tokens.length;
+}
+
+bool txd_input_source_has_pieces(const txd_input_source *source)
+{
+    return source->tokenizer != NULL;
 }
 
 size_t txd_input_source_memory(const txd_input_source *source)

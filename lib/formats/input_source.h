@@ -16,8 +16,9 @@ extern "C" {
 
 typedef struct txd_input_source txd_input_source;
 
-/* The keys of `input`: tokens (lists of ids, one per batch row, or one flat list), file
- * (.npy of rank 1 or 2, relative to the cfg's folder), random { batch, length }, pad
+/* The keys of `input`: tokens (lists of ids, one per batch row, or one flat list), text
+ * (one or a list, through a tokenizer), file (.npy of rank 1 or 2, relative to the
+ * cfg's folder), random { batch, length }, pad
  * ("right"|"left"), pad_id, length (window length; default: the longest row, or with
  * steps > 1 the row divided by steps), steps, documents and positions (shaped like
  * tokens; default: one document; counted over valid tokens of the window). Without
@@ -26,8 +27,8 @@ typedef struct txd_input_source txd_input_source;
  * input.memory: the same in every step, unless it is random; see docs/model.cfg.md. */
 extern const txd_key txd_input_keys[];
 
-/* Reads the group. Exactly one of tokens, file, random is needed: ERR_CONFIG otherwise.
- * Rows shorter than the longest are padded. The caller owns *out. */
+/* Reads the group. Exactly one of tokens, text, file, random is needed: ERR_CONFIG
+ * otherwise. Rows shorter than the longest are padded. The caller owns *out. */
 txd_status txd_input_source_create(txd_input_source **out, const txd_setting *root,
                                    const txd_config *config, uint64_t seed);
 void txd_input_source_destroy(txd_input_source *source); /* NULL is allowed */
@@ -37,6 +38,9 @@ size_t txd_input_source_steps(const txd_input_source *source);
 /* Largest batch and length over all steps. */
 void txd_input_source_shape(size_t *batch, size_t *length,
                             const txd_input_source *source);
+
+/* True if the tokens of every step have pieces. */
+bool txd_input_source_has_pieces(const txd_input_source *source);
 
 /* Most rows of memory over all steps; 0 without cross-attention. */
 size_t txd_input_source_memory(const txd_input_source *source);

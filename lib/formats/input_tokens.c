@@ -16,7 +16,7 @@
 /* Exactly one of the ways to give tokens. */
 static txd_status check_choice(const txd_setting *group, const char *path)
 {
-    static const char *const ways[] = {"tokens", "file", "random"};
+    static const char *const ways[] = {"tokens", "text", "file", "random"};
     const txd_setting *first = NULL;
     char text[240];
 
@@ -26,15 +26,15 @@ static txd_status check_choice(const txd_setting *group, const char *path)
         if (way && first)
             return txd_input_fail(way,
                                   "the input has one source; remove this one, or the "
-                                  "other one of tokens, file and random");
+                                  "other one of tokens, text, file and random");
         first = way ? way : first;
     }
     if (first)
         return TXD_OK;
     snprintf(text, sizeof text,
-             "the input is missing; give %s.tokens = ( [1, 2, 3] ), or %s.file = "
-             "\"ids.npy\", or %s.random = { length = 16; }",
-             path, path, path);
+             "the input is missing; give %s.tokens = ( [1, 2, 3] ), or %s.text = "
+             "\"Once\", or %s.file = \"ids.npy\", or %s.random = { length = 16; }",
+             path, path, path, path);
     return txd_input_fail(group, text);
 }
 
@@ -91,6 +91,7 @@ static txd_status read_tokens(struct txd_token_source *source, const txd_setting
 {
     const txd_setting *tokens = txd_input_find(group, "tokens");
     const txd_setting *file = txd_input_find(group, "file");
+    const txd_setting *text = txd_input_find(group, "text");
     size_t high = source->config->vocab - 1;
     const char *path = NULL;
 
@@ -99,6 +100,9 @@ static txd_status read_tokens(struct txd_token_source *source, const txd_setting
     if (tokens)
         return txd_ids_from_list(&source->tokens, source->arena, tokens, "a token id",
                                  high);
+    if (text)
+        return txd_ids_from_text(&source->tokens, source->arena, text,
+                                 source->tokenizer, source->config->vocab);
     if (!file)
         return read_random(source, group);
     TXD_TRY(txd_setting_string(&path, group, "file"));
@@ -258,5 +262,5 @@ txd_status txd_tokens_step(txd_inputs *out, const struct txd_token_source *sourc
     for (size_t row = 0; !source->random && row < source->batch; row++)
         fill_row(out, source, row, step);
     fill_positions(out, source, step);
-    return TXD_OK;
+    return source->tokenizer ? txd_input_pieces(out, arena, source->tokenizer) : TXD_OK;
 }
