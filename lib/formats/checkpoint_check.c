@@ -67,9 +67,9 @@ txd_status txd_checkpoint_find_biases(txd_checkpoint *checkpoint)
     txd_config *c = &checkpoint->config;
     const txd_reading *r = &checkpoint->reading;
     const struct bias biases[] = {
-        {"attention_bias", &c->qkv_bias, r->attention_bias},
-        {NULL, &c->out_bias, TXD_UNSTATED},
-        {"mlp_bias", &c->mlp_bias, r->mlp_bias},
+        {r->attention_field, &c->qkv_bias, r->attention_bias},
+        {r->attention_field, &c->out_bias, r->attention_bias},
+        {r->mlp_field, &c->mlp_bias, r->mlp_bias},
         {NULL, &c->norm_bias, TXD_UNSTATED},
     };
 

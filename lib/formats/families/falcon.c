@@ -102,8 +102,7 @@ static txd_status read(txd_reading *r)
                              1e30));
     TXD_TRY(txd_reading_rope(r, &(txd_rope_defaults){.base = 10000, .share = 1}));
     TXD_TRY(read_blocks(r));
-    TXD_TRY(txd_reading_flag(&r->attention_bias, r, "bias"));
-    TXD_TRY(txd_reading_flag(&r->mlp_bias, r, "bias"));
+    TXD_TRY(txd_reading_biases(r, "bias", "bias"));
     TXD_TRY(txd_reading_flag(&r->tied, r, "tie_word_embeddings"));
     txd_reading_tied_if_unstated(r);
     return TXD_OK;

@@ -64,6 +64,7 @@ typedef struct txd_reading {
     bool scale_by_layer;    /* layer i has its score scale divided by i + 1 */
     /* Biases are as the tensors say; what the files state must agree. */
     enum txd_stated tied, attention_bias, mlp_bias;
+    const char *attention_field, *mlp_field; /* which state it */
 } txd_reading;
 
 struct txd_family {
@@ -118,6 +119,8 @@ txd_status txd_reading_real(double *out, const txd_reading *r, const char *field
 txd_status txd_reading_bool(bool *out, const txd_reading *r, const char *field);
 txd_status txd_reading_flag(enum txd_stated *out, const txd_reading *r,
                             const char *field);
+/* Fields that state whether attention (q, k, v and the output) and MLP have biases. */
+txd_status txd_reading_biases(txd_reading *r, const char *attention, const char *mlp);
 txd_status txd_reading_string(const char **out, const txd_reading *r,
                               const char *field);
 /* The activation by its name in config.json; GGUF files have none: `fallback`. */

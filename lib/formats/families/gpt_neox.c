@@ -57,7 +57,7 @@ static txd_status read(txd_reading *r)
     TXD_TRY(txd_reading_real(&rope.share, r, "rotary_pct", 0, 1));
     TXD_TRY(txd_reading_real(&rope.base, r, "rotary_emb_base", 1e-30, 1e30));
     TXD_TRY(txd_reading_rope(r, &rope));
-    TXD_TRY(txd_reading_flag(&r->attention_bias, r, "attention_bias"));
+    TXD_TRY(txd_reading_biases(r, "attention_bias", NULL));
     return txd_reading_flag(&r->tied, r, "tie_word_embeddings");
 }
 

@@ -91,8 +91,7 @@ static txd_status read(txd_reading *r)
     TXD_TRY(txd_reading_activation(r, "activation_function", "relu"));
     r->layer.norm_eps = 1e-5;
     TXD_TRY(read_norms(r));
-    TXD_TRY(txd_reading_flag(&r->attention_bias, r, "enable_bias"));
-    TXD_TRY(txd_reading_flag(&r->mlp_bias, r, "enable_bias"));
+    TXD_TRY(txd_reading_biases(r, "enable_bias", "enable_bias"));
     TXD_TRY(txd_reading_flag(&r->tied, r, "tie_word_embeddings"));
     txd_reading_tied_if_unstated(r);
     return TXD_OK;

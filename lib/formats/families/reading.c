@@ -90,6 +90,15 @@ txd_status txd_reading_flag(enum txd_stated *out, const txd_reading *r,
     return TXD_OK;
 }
 
+txd_status txd_reading_biases(txd_reading *r, const char *attention, const char *mlp)
+{
+    r->attention_field = attention;
+    r->mlp_field = mlp;
+    if (attention)
+        TXD_TRY(txd_reading_flag(&r->attention_bias, r, attention));
+    return mlp ? txd_reading_flag(&r->mlp_bias, r, mlp) : TXD_OK;
+}
+
 txd_status txd_reading_string(const char **out, const txd_reading *r, const char *field)
 {
     char text[160];

@@ -34,8 +34,7 @@ static txd_status read(txd_reading *r)
     r->layer.norm_eps = 1e-5;
     TXD_TRY(txd_reading_real(&r->layer.norm_eps, r,
                              "norm_epsilon|attention.layer_norm_epsilon", 0, 1e30));
-    TXD_TRY(txd_reading_flag(&r->attention_bias, r, "use_bias"));
-    TXD_TRY(txd_reading_flag(&r->mlp_bias, r, "use_bias"));
+    TXD_TRY(txd_reading_biases(r, "use_bias", "use_bias"));
     return txd_reading_window(r, 0);
 }
 

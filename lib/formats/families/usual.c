@@ -79,7 +79,6 @@ txd_status txd_reading_usual(txd_reading *r, const txd_usual *usual)
     TXD_TRY(txd_reading_real(&r->layer.norm_eps, r,
                              "rms_norm_eps|attention.layer_norm_rms_epsilon", 0, 1e30));
     TXD_TRY(txd_reading_rope(r, &usual->rope));
-    TXD_TRY(txd_reading_flag(&r->attention_bias, r, "attention_bias"));
-    TXD_TRY(txd_reading_flag(&r->mlp_bias, r, "mlp_bias"));
+    TXD_TRY(txd_reading_biases(r, "attention_bias", "mlp_bias"));
     return txd_reading_flag(&r->tied, r, "tie_word_embeddings");
 }
