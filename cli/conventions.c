@@ -116,6 +116,18 @@ static void say_window(txd_text *out, const txd_config *c, size_t layer)
         txd_text_add(out, "no window");
 }
 
+static void say_scores(txd_text *out, const txd_config *c, size_t layer)
+{
+    const txd_layer_config *l = &c->layers[layer];
+
+    txd_text_add(out, "times ");
+    txd_text_add_real(out, l->score_scale);
+    if (l->score_softcap > 0) {
+        txd_text_add(out, ", capped at ");
+        txd_text_add_real(out, l->score_softcap);
+    }
+}
+
 static void add_named(txd_text *out, const char *name, double value)
 {
     txd_text_addf(out, ", %s ", name);
@@ -155,13 +167,27 @@ static void say_positions(txd_text *out, const txd_config *c, size_t layer)
     say_scaling(out, l);
 }
 
+static void say_embedding(txd_text *out, const txd_config *c)
+{
+    if (c->embed_scale != 1) {
+        txd_text_add(out, "times ");
+        txd_text_add_real(out, c->embed_scale);
+    } else {
+        txd_text_add(out, "as it is");
+    }
+    if (c->position_offset > 0)
+        txd_text_addf(out, ", positions from row %zu on", c->position_offset);
+    if (c->embed_norm)
+        txd_text_add(out, ", a norm over the sum");
+}
+
 static void say_norm(txd_text *out, const txd_config *c, size_t layer)
 {
     txd_text_addf(out, "%s, %s", txd_config_word("norm", (int)c->norm),
                   txd_config_word("norm_placement", (int)c->norm_placement));
     add_named(out, "eps", c->layers[layer].norm_eps);
     if (c->norm_offset != 0)
-        add_named(out, "gains + ", c->norm_offset);
+        add_named(out, "gains +", c->norm_offset);
     if (c->parallel)
         txd_text_add(out, c->shared_norm ? ", one for both branches of parallel blocks"
                                          : ", parallel blocks");
@@ -225,8 +251,10 @@ txd_status txd_conventions_add(txd_facts *facts, const txd_config *config)
                      txd_params_bytes(config, TXD_F32) / (double)sizeof(float));
     TXD_TRY(add_whole(facts, "sizes", config, say_sizes));
     TXD_TRY(add_whole(facts, "attention", config, say_heads));
+    TXD_TRY(add_by_layer(facts, "scores", config, say_scores));
     TXD_TRY(add_by_layer(facts, "mask", config, say_window));
     TXD_TRY(add_by_layer(facts, "positions", config, say_positions));
+    TXD_TRY(add_whole(facts, "embedding", config, say_embedding));
     TXD_TRY(add_by_layer(facts, "norm", config, say_norm));
     TXD_TRY(add_whole(facts, "mlp", config, say_mlp));
     TXD_TRY(add_whole(facts, "biases", config, say_biases));

@@ -14,8 +14,12 @@ static txd_status check_dtype(const txd_checkpoint *checkpoint,
     if (info->foreign)
         return txd_fail(TXD_ERR_UNSUPPORTED,
                         "%s: tensor \"%s\" has dtype %.40s; expected F64, F32, F16 or "
-                        "BF16",
-                        checkpoint->path, info->name, info->foreign);
+                        "BF16%s",
+                        checkpoint->path, info->name, info->foreign,
+                        checkpoint->reading.architecture
+                            ? ", or blocks of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, "
+                              "Q5_K or Q6_K"
+                            : "");
     if (info->dtype <= TXD_BF16)
         return TXD_OK;
     return txd_fail(TXD_ERR_FORMAT,

@@ -176,7 +176,8 @@ def infos():
     equal("its parameters", facts["parameters"], 260032)
     holds("its conventions", text, "5 layers of width 64", "8 heads of 8 lanes on 4",
           "causal, no window", "adjacent pairs, base 10000, not scaled",
-          "rmsnorm, pre, eps 1e-05", "gated, silu", "tied to the embedding")
+          "rmsnorm, pre, eps 1e-05", "gated, silu", "as it is",
+          "times 0.353553390593", "tied to the embedding")
     tensors = {entry["name"]: entry for entry in facts["tensors"]}
     equal("a tensor as it is stored", tensors["blk.0.ffn_up.weight"],
           {"name": "blk.0.ffn_up.weight", "dtype": "Q4_0", "axes": "",
@@ -207,6 +208,9 @@ def patterns():
             "smollm3": ["half pairs, base", "in layers 0,2; rotary, none in layers"],
             "llama3": ["scaled (llama3, factor 8, from 64)"],
             "gpt_neox": ["parallel blocks", "layernorm", "4 of 6 lanes"],
+            "gemma": ["gains + 1", "times "],
+            "bloom": ["alibi", "a norm over the sum"],
+            "opt": ["learned", "positions from row 2 on", "relu"],
             "mistral": ["window of"]}.items():
         holds(f"the conventions of {name}", facts_of(name, f"{source}/{name}")[0],
               *parts)
