@@ -269,23 +269,52 @@ static txd_status lower_valid(txd_text *out, pcre2_code *code, const char *text,
                      : txd_fail(TXD_ERR_LIMIT, "a text has no lower case");
 }
 
-/* The dotted capital I is the one letter that becomes two. */
-static txd_status lower_but_dotted(txd_text *out, pcre2_code *code, const char *text,
-                                   size_t count)
+/* Writes the lower case of what is no letter to PCRE2, or of the one letter that
+ * becomes two, the dotted capital I; returns the bytes that it had, 0 for all others.
+ */
+static size_t lower_special(txd_text *out, const char *text, size_t left)
 {
-    static const char dotted[] = "\xC4\xB0";
-    size_t from = 0, at = 0;
+    uint32_t code = 0;
+    size_t bytes =
+        (unsigned char)text[0] < 0xC4 ? 0 : txd_utf8_decode(&code, text, left);
+    char lower[4];
 
-    while (at + 1 < count) {
-        if (memcmp(text + at, dotted, 2) != 0) {
+    if (code >= 0x2160 && code <= 0x216F) /* numerals */
+        code += 0x10;
+    else if (code >= 0x24B6 && code <= 0x24CF) /* circled letters */
+        code += 0x1A;
+    else if (code != 0x130)
+        return 0;
+    if (code == 0x130)
+        txd_text_add(out, "i\xCC\x87");
+    else
+        txd_text_add_bytes(out, lower, txd_utf8_encode(lower, code));
+    return bytes;
+}
+
+static txd_status lower_runs(txd_text *out, pcre2_code *code, const char *text,
+                             size_t count)
+{
+    size_t from = 0, at = 0;
+    txd_text special;
+    txd_status status = TXD_OK;
+
+    txd_text_init(&special);
+    while (at < count && status == TXD_OK) {
+        size_t bytes = lower_special(&special, text + at, count - at);
+
+        if (bytes == 0) {
             at++;
             continue;
         }
-        TXD_TRY(lower_valid(out, code, text + from, at - from));
-        txd_text_add(out, "i\xCC\x87");
-        from = at += 2;
+        status = lower_valid(out, code, text + from, at - from);
+        txd_text_add_bytes(out, txd_text_get(&special), special.length);
+        special.length = 0;
+        from = at += bytes;
     }
-    return lower_valid(out, code, text + from, count - from);
+    txd_text_finish(&special);
+    return status == TXD_OK ? lower_valid(out, code, text + from, count - from)
+                            : status;
 }
 
 txd_status txd_pattern_lower(txd_text *out, const char *text, size_t count)
@@ -298,7 +327,7 @@ txd_status txd_pattern_lower(txd_text *out, const char *text, size_t count)
         size_t valid = txd_utf8_valid(text + at, count - at);
 
         if (valid > 0)
-            status = lower_but_dotted(out, letters->code, text + at, valid);
+            status = lower_runs(out, letters->code, text + at, valid);
         else
             txd_text_add_bytes(out, text + at, 1);
         at += valid ? valid : 1;

@@ -310,8 +310,9 @@ txd_status txd_tokenizer_bert_normal(txd_tokenizer *tokenizer, bool clean, bool 
                                      bool accents, bool lower)
 {
     if (clean) {
-        TXD_TRY(txd_steps_replace(tokenizer, "(?![\\t\\n\\r])[\\x{0}\\x{FFFD}\\p{C}]",
-                                  "", NULL));
+        TXD_TRY(txd_steps_replace(
+            tokenizer, "(?![\\t\\n\\r])[\\x{0}\\x{FFFD}\\p{Cc}\\p{Cf}\\p{Co}]", "",
+            NULL));
         TXD_TRY(txd_steps_replace(tokenizer, "\\s", " ", NULL));
     }
     if (chinese)

@@ -171,7 +171,7 @@ static void add_piece(txd_text *out, const txd_tokenizer *t, int32_t id)
     int byte = byte_of(t, id);
     char c = (char)byte;
 
-    if (t->verbatim[id])
+    if (t->byte_level && t->verbatim[id])
         txd_text_add_bytes(out, piece.at, piece.length);
     else if (byte >= 0)
         txd_text_add_bytes(out, &c, 1);
