@@ -15,14 +15,14 @@
 /* Folders of tests/fixtures/parity whose config.json and safetensors are read, and
  * those whose model.gguf is. */
 static const char *const library[] = {
-    "gpt2",          "gpt_neox",     "gpt_neox_serial", "falcon",
-    "falcon_groups", "starcoder2",   "llama",           "llama_biases",
-    "llama3",        "llama_linear", "llama_yarn",      "mistral",
-    "qwen2",         "phi3",         "smollm2",         "smollm3",
+    "gpt2",       "gpt_neox", "gpt_neox_serial", "falcon", "falcon_groups",
+    "starcoder2", "llama",    "llama_biases",    "llama3", "llama_linear",
+    "llama_yarn", "mistral",  "qwen2",           "phi3",   "smollm2",
+    "smollm3",    "gemma",    "bloom",           "opt",
 };
 static const char *const gguf[] = {
-    "gpt2",       "gpt_neox", "falcon",     "llama",      "llama3",
-    "llama_yarn", "phi3",     "gguf_qwen2", "gguf_mixed",
+    "gpt2", "gpt_neox", "falcon", "llama",      "llama3",     "llama_yarn",
+    "phi3", "gemma",    "bloom",  "gguf_qwen2", "gguf_mixed",
 };
 enum {
     LIBRARY = sizeof library / sizeof *library,
