@@ -38,6 +38,7 @@ static txd_status add(txd_norms *norms, const txd_config *c, txd_point out, int 
                                            : TXD_POINT_COUNT,
                        .layer = layer,
                        .width = c->d_model,
+                       .parts = 1,
                        .eps = c->layers[layer < 0 ? last : layer].norm_eps,
                        .offset = c->norm_offset,
                        .centred = c->norm == TXD_NORM_LAYER};
@@ -48,8 +49,51 @@ static txd_status add(txd_norms *norms, const txd_config *c, txd_point out, int 
     return norm->bias ? TXD_OK : txd_fail(TXD_ERR_MEMORY, "no memory for a bias");
 }
 
+/* Norms of queries and keys, which have no bias. Those of the keys of a memory are of
+ * other tokens. */
+static const struct {
+    txd_point out, in;
+    txd_param_id gain;
+} of_heads[] = {
+    {TXD_POINT_ATTN_Q_NORM, TXD_POINT_ATTN_Q_PROJ, TXD_PARAM_Q_NORM_WEIGHT},
+    {TXD_POINT_ATTN_K_NORM, TXD_POINT_ATTN_K_PROJ, TXD_PARAM_K_NORM_WEIGHT},
+    {TXD_POINT_CROSS_Q_NORM, TXD_POINT_CROSS_Q_PROJ, TXD_PARAM_CROSS_Q_NORM_WEIGHT},
+};
+enum { OF_HEADS = sizeof of_heads / sizeof *of_heads };
+
+static txd_status add_of_heads(txd_norms *norms, const txd_config *c, int layer)
+{
+    for (size_t i = 0; i < OF_HEADS; i++) {
+        bool keys = of_heads[i].out == TXD_POINT_ATTN_K_NORM;
+        size_t heads = keys ? c->n_kv_heads : c->n_heads;
+        txd_norm *norm = &norms->list[norms->count];
+
+        if (layer < 0 || !txd_point_exists(c, of_heads[i].out))
+            continue;
+        *norm = (txd_norm){.out = of_heads[i].out,
+                           .in = of_heads[i].in,
+                           .in_elsewhere = TXD_POINT_COUNT,
+                           .layer = layer,
+                           .width = c->head_dim,
+                           .parts = heads,
+                           .eps = c->layers[layer].norm_eps,
+                           .offset = c->norm_offset,
+                           .centred = c->norm == TXD_NORM_LAYER};
+        if (c->qk_norm == TXD_QK_NORM_WIDTH) {
+            norm->width *= heads;
+            norm->parts = 1;
+        }
+        norms->count++;
+        norm->bias = calloc(norm->width, sizeof *norm->bias);
+        if (!norm->bias)
+            return txd_fail(TXD_ERR_MEMORY, "no memory for a bias");
+    }
+    return TXD_OK;
+}
+
 static txd_status add_all(txd_norms *norms, const txd_config *c, int layer)
 {
+    TXD_TRY(add_of_heads(norms, c, layer));
     for (size_t i = 0; i < txd_norm_point_count; i++)
         TXD_TRY(add(norms, c, txd_norm_point(i), layer));
     return TXD_OK;
@@ -60,8 +104,8 @@ txd_status txd_norms_create(txd_norms *out, const txd_config *claimed)
     txd_status status = TXD_OK;
 
     *out = (txd_norms){0};
-    out->list =
-        calloc((claimed->n_layers + 1) * txd_norm_point_count, sizeof *out->list);
+    out->list = calloc((claimed->n_layers + 1) * (txd_norm_point_count + OF_HEADS),
+                       sizeof *out->list);
     if (!out->list)
         return txd_fail(TXD_ERR_MEMORY, "no memory for the norms");
     out->layers = claimed->n_layers;
@@ -113,6 +157,11 @@ static double **place_of(const txd_norms *norms, const txd_site *site, txd_norm 
             return NULL;
         return txd_norm_gain(out) == id ? &(*norm)->gain : &(*norm)->bias;
     }
+    for (size_t i = 0; i < OF_HEADS; i++)
+        if (of_heads[i].gain == id) {
+            *norm = txd_norms_find(norms, of_heads[i].out, site->layer);
+            return *norm ? &(*norm)->gain : NULL;
+        }
     return NULL;
 }
 
@@ -137,6 +186,15 @@ txd_status txd_norms_take(txd_norms *norms, const txd_block *block)
     for (size_t i = 0; i < norm->width; i++)
         norm->gain[i] += norm->offset;
     return TXD_OK;
+}
+
+size_t txd_norms_width(const txd_norms *norms)
+{
+    size_t widest = 0;
+
+    for (size_t i = 0; i < norms->count; i++)
+        widest = norms->list[i].width > widest ? norms->list[i].width : widest;
+    return widest;
 }
 
 size_t txd_norms_tokens(const txd_config *claimed)

@@ -18,9 +18,9 @@ typedef struct txd_norm {
     txd_point out, in;
     txd_point in_elsewhere; /* what it reads with another placement; or COUNT */
     int layer;              /* -1: of no layer */
-    size_t width;
-    double eps, offset; /* offset: what of the gain is no parameter */
-    bool centred;       /* layernorm; else root mean square */
+    size_t width, parts;    /* parts: of a token, each normalised alone: its heads */
+    double eps, offset;     /* offset: what of the gain is no parameter */
+    bool centred;           /* layernorm; else root mean square */
     double *gain, *bias;
 } txd_norm;
 
@@ -35,6 +35,8 @@ txd_status txd_norms_create(txd_norms *out, const txd_config *claimed);
 void txd_norms_destroy(txd_norms *norms);
 /* The norm whose output a point of a layer is; NULL if there is none. */
 txd_norm *txd_norms_find(const txd_norms *norms, txd_point out, int layer);
+/* The widest of all. */
+size_t txd_norms_width(const txd_norms *norms);
 /* How many tokens of a step are judged: a wrong norm acts on all of them. */
 size_t txd_norms_tokens(const txd_config *claimed);
 /* Keeps a gain or bias that a parameter site offers; others are passed over. */

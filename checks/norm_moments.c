@@ -101,8 +101,9 @@ static void keep_worst(tally *t, const state *s, const moments *m, bool is_mean,
     t->mean = m->mean;
     t->square = m->square;
     t->is_mean = is_mean;
-    t->at = (txd_law_place){s->step, (int64_t)(s->tokens.index[row] / s->tokens.length),
-                            -1, (int64_t)(s->tokens.index[row] % s->tokens.length), -1};
+    row = s->tokens.index[row / s->norms.list[t - s->tallies].parts];
+    t->at = (txd_law_place){s->step, (int64_t)(row / s->tokens.length), -1,
+                            (int64_t)(row % s->tokens.length), -1};
 }
 
 static void judge_token(state *s, const txd_norm *norm, size_t row, double u)
@@ -163,14 +164,14 @@ static void judge_norm(state *s, const txd_norm *norm, const txd_block *block)
     }
     is_finite = txd_kept_is_finite(norm->gain, norm->width) &&
                 txd_kept_is_finite(norm->bias, norm->width);
-    for (size_t row = 0; row < s->kept.count; row++) {
+    for (size_t row = 0; row < s->kept.count * norm->parts; row++) {
         if (is_finite &&
             txd_kept_is_finite(s->kept.rows + row * norm->width, norm->width))
             judge_token(s, norm, row, u);
         else
             s->inherited++;
     }
-    if (broken == 0 && t->broken > 0)
+    if (broken == 0 && t->broken > 0 && !txd_point_is_qk_norm(norm->out))
         t->is_other_axis = is_other_axis(s, norm, block);
 }
 
@@ -298,13 +299,14 @@ static void destroy(void *self)
 
 static txd_status fill(state *s, const txd_check_context *context)
 {
-    size_t width = context->claimed->d_model;
+    size_t width;
 
     s->claimed = context->claimed;
     s->limits.is_drawn = context->is_drawn;
     s->step = -1;
     TXD_TRY(txd_norms_create(&s->norms, s->claimed));
     s->tallies = calloc(s->norms.count, sizeof *s->tallies);
+    width = txd_norms_width(&s->norms);
     s->means = calloc(width, 2 * sizeof *s->means);
     if (!s->tallies || !s->means)
         return txd_fail(TXD_ERR_MEMORY, "norm_moments: no memory");

@@ -51,7 +51,7 @@ static bool is_operand(const state *s, txd_point point)
         point == TXD_POINT_RESID_POST)
         return true;
     for (size_t i = 0; i < s->norms.count; i++)
-        if (s->norms.list[i].in == point)
+        if (s->norms.list[i].in == point || s->norms.list[i].out == point)
             return true;
     return false;
 }
@@ -68,9 +68,11 @@ static unsigned ask(void *self, const txd_site *site)
 
 /* ---- one norm ---- */
 
-static void keep_worst(tally *t, const state *s, const double *out, size_t row)
+static void keep_worst(tally *t, const state *s, const double *out, size_t token)
 {
-    for (size_t i = 0; i < s->claimed->d_model; i++) {
+    const txd_norm *norm = &s->norms.list[t - s->tallies];
+
+    for (size_t i = 0; i < norm->width; i++) {
         double measured = fabs(out[i] - s->expected[i]);
 
         if (t->allowed > 0 &&
@@ -84,35 +86,36 @@ static void keep_worst(tally *t, const state *s, const double *out, size_t row)
         t->expected = s->expected[i];
         t->channel = i;
         t->at.step = s->step;
-        t->at.batch = (int64_t)(s->tokens.index[row] / s->tokens.length);
-        t->at.query = (int64_t)(s->tokens.index[row] % s->tokens.length);
+        t->at.batch = (int64_t)(s->tokens.index[token] / s->tokens.length);
+        t->at.query = (int64_t)(s->tokens.index[token] % s->tokens.length);
     }
 }
 
 /* The law itself gives NaN or Inf, or what no number of the format can be: there
  * `finite` speaks. */
-static bool is_unjudgeable(const state *s, const double *out)
+static bool is_unjudgeable(const state *s, const double *out, size_t width)
 {
-    for (size_t i = 0; i < s->claimed->d_model; i++)
+    for (size_t i = 0; i < width; i++)
         if (!isfinite(s->expected[i]) ||
             (isinf(out[i]) && fabs(s->expected[i]) + s->allowed[i] > s->u.largest))
             return true;
     return false;
 }
 
-static void judge_row(state *s, tally *t, const double *out, size_t row)
+static void judge_row(state *s, tally *t, const double *out, size_t token)
 {
+    size_t width = s->norms.list[t - s->tallies].width;
     bool is_broken = false;
 
-    if (is_unjudgeable(s, out)) {
+    if (is_unjudgeable(s, out, width)) {
         s->inherited++;
         return;
     }
-    for (size_t i = 0; i < s->claimed->d_model; i++)
+    for (size_t i = 0; i < width; i++)
         is_broken |= !(fabs(out[i] - s->expected[i]) <= s->allowed[i]);
     t->judged++;
     t->broken += is_broken;
-    keep_worst(t, s, out, row);
+    keep_worst(t, s, out, token);
 }
 
 /* The layer whose value a norm reads. */
@@ -137,11 +140,12 @@ static txd_status judge_norm(state *s, const txd_norm *norm)
         s->lacks_gain = true;
         return TXD_OK;
     }
-    for (size_t row = 0; row < out->count; row++) {
+    for (size_t row = 0; row < out->count * norm->parts; row++) {
         txd_norm_expect(s->expected, s->allowed, norm, in->rows + row * width, s->u);
-        judge_row(s, t, out->rows + row * width, row);
+        judge_row(s, t, out->rows + row * width, row / norm->parts);
     }
-    if (broken == 0 && t->broken > 0)
+    /* Of queries and keys there is nothing beside to be explained by. */
+    if (broken == 0 && t->broken > 0 && !txd_point_is_qk_norm(norm->out))
         return txd_norm_explain(t->cause, sizeof t->cause, &evidence);
     return TXD_OK;
 }
@@ -306,10 +310,10 @@ static txd_status fill(state *s, const txd_config *claimed)
     s->layer = -2;
     TXD_TRY(txd_norms_create(&s->norms, claimed));
     s->tallies = calloc(s->norms.count, sizeof *s->tallies);
-    s->expected = calloc(claimed->d_model, 2 * sizeof *s->expected);
+    s->expected = calloc(txd_norms_width(&s->norms), 2 * sizeof *s->expected);
     if (!s->tallies || !s->expected)
         return txd_fail(TXD_ERR_MEMORY, "norm_output: no memory");
-    s->allowed = s->expected + claimed->d_model;
+    s->allowed = s->expected + txd_norms_width(&s->norms);
     for (size_t i = 0; i < s->norms.count; i++)
         s->tallies[i].at = (txd_law_place)TXD_LAW_NOWHERE;
     return TXD_OK;

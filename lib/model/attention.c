@@ -27,7 +27,8 @@ txd_point txd_part_point(const struct txd_part *a, txd_point point)
 /* Queries come from the stream, keys and values from what is attended to. */
 static bool of_memory(const struct txd_part *a, txd_point point)
 {
-    bool queries = point == TXD_POINT_ATTN_Q_PROJ || point == TXD_POINT_ATTN_Q;
+    bool queries = point == TXD_POINT_ATTN_Q_PROJ || point == TXD_POINT_ATTN_Q_NORM ||
+                   point == TXD_POINT_ATTN_Q;
 
     return a->kind == TXD_ATTENTION_CROSS && !queries;
 }
@@ -144,17 +145,18 @@ static txd_status project(const struct txd_part *a, txd_point point)
 
 /* The rotated value, or the projection itself where nothing turns: rows of a memory
  * have no place in the sequence of the queries. */
-static txd_status rotate(const struct txd_part *a, txd_point to, txd_point from)
+static txd_status rotate(const struct txd_part *a, txd_point to)
 {
     txd_run *run = a->run;
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
     txd_point out = txd_part_point(a, to);
+    txd_point from = txd_point_that_turns(run->model->config, out);
     struct txd_rotate_args args = txd_part_rotation(a, to);
 
     args.at = txd_op_at(ops, TXD_OP_rotate, a->layer, out);
     args.out = run->own[out];
-    args.x = run->value[txd_part_point(a, from)];
-    run->value[out] = run->value[txd_part_point(a, from)];
+    args.x = run->value[from];
+    run->value[out] = run->value[from];
     if (txd_part_turns(a)) {
         TXD_TRY(ops->ops.rotate(&run->ctx, &args));
         run->value[out] = run->own[out];
@@ -175,8 +177,10 @@ static txd_status project_all(const struct txd_part *a)
 {
     TXD_TRY(project(a, TXD_POINT_ATTN_Q_PROJ));
     TXD_TRY(project(a, TXD_POINT_ATTN_K_PROJ));
-    TXD_TRY(rotate(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ));
-    TXD_TRY(rotate(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ));
+    TXD_TRY(txd_part_normalise(a, TXD_POINT_ATTN_Q_NORM));
+    TXD_TRY(txd_part_normalise(a, TXD_POINT_ATTN_K_NORM));
+    TXD_TRY(rotate(a, TXD_POINT_ATTN_Q));
+    TXD_TRY(rotate(a, TXD_POINT_ATTN_K));
     keep(a, TXD_POINT_ATTN_K);
     TXD_TRY(project(a, TXD_POINT_ATTN_V));
     keep(a, TXD_POINT_ATTN_V);

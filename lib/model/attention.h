@@ -41,6 +41,11 @@ struct txd_rotate_args txd_part_rotation(const struct txd_part *a, txd_point to)
 bool txd_part_turns(const struct txd_part *a); /* q and k rotate */
 struct txd_linear_map txd_part_out(const struct txd_part *a);
 
+/* Queries (TXD_POINT_ATTN_Q_NORM) or keys (ATTN_K_NORM) normalised, if the model does
+ * that; and back, from the gradient of the result, which is offered first. */
+txd_status txd_part_normalise(const struct txd_part *a, txd_point norm);
+txd_status txd_part_normalise_back(const struct txd_part *a, txd_point norm);
+
 /* One layer's attention over tiles, in progress. */
 struct txd_attention {
     txd_run *run;

@@ -47,7 +47,7 @@ static txd_status merge_back(const struct txd_part *a)
     return offer(a, TXD_POINT_ATTN_HEADS);
 }
 
-static txd_status rotate_back(const struct txd_part *a, txd_point to, txd_point from)
+static txd_status rotate_back(const struct txd_part *a, txd_point to)
 {
     txd_run *run = a->run;
     struct txd_layer_ops *ops = &run->layer_ops[a->layer];
@@ -56,7 +56,7 @@ static txd_status rotate_back(const struct txd_part *a, txd_point to, txd_point 
     size_t count = args.batch * args.heads * args.length * args.width;
 
     args.at = txd_op_at(ops, TXD_OP_rotate_back, a->layer, out);
-    args.out = run->d_own[txd_part_point(a, from)];
+    args.out = run->d_own[txd_point_that_turns(run->model->config, out)];
     args.x = run->d_own[out];
     if (txd_part_turns(a))
         return ops->ops.rotate_back(&run->ctx, &args);
@@ -89,9 +89,11 @@ static txd_status projections_back(const struct txd_part *a)
     TXD_TRY(offer(a, TXD_POINT_ATTN_V));
     TXD_TRY(project_back(a, TXD_POINT_ATTN_V));
     TXD_TRY(offer(a, TXD_POINT_ATTN_K));
-    TXD_TRY(rotate_back(a, TXD_POINT_ATTN_K, TXD_POINT_ATTN_K_PROJ));
+    TXD_TRY(rotate_back(a, TXD_POINT_ATTN_K));
     TXD_TRY(offer(a, TXD_POINT_ATTN_Q));
-    TXD_TRY(rotate_back(a, TXD_POINT_ATTN_Q, TXD_POINT_ATTN_Q_PROJ));
+    TXD_TRY(rotate_back(a, TXD_POINT_ATTN_Q));
+    TXD_TRY(txd_part_normalise_back(a, TXD_POINT_ATTN_K_NORM));
+    TXD_TRY(txd_part_normalise_back(a, TXD_POINT_ATTN_Q_NORM));
     TXD_TRY(offer(a, TXD_POINT_ATTN_K_PROJ));
     TXD_TRY(project_back(a, TXD_POINT_ATTN_K_PROJ));
     TXD_TRY(offer(a, TXD_POINT_ATTN_Q_PROJ));

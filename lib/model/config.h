@@ -48,6 +48,11 @@ typedef enum txd_activation {
     TXD_ACTIVATION_SILU,
 } txd_activation;
 typedef enum txd_qkv { TXD_QKV_SEPARATE, TXD_QKV_FUSED } txd_qkv;
+typedef enum txd_qk_norm {
+    TXD_QK_NORM_NONE,
+    TXD_QK_NORM_HEAD,  /* over the lanes of each head (Qwen3, Gemma 3) */
+    TXD_QK_NORM_WIDTH, /* over those of all heads together (OLMo 2) */
+} txd_qk_norm;
 typedef enum txd_masked_row { /* the weights of a query that sees no key */
                               TXD_MASKED_ROW_ZERO,
                               TXD_MASKED_ROW_NAN,
@@ -107,6 +112,7 @@ typedef struct txd_config {
     bool gated;  /* MLP: down(act(gate x) * up x) */
     txd_qkv qkv; /* how the projections' parameters are laid out */
     bool qkv_bias, out_bias, mlp_bias, norm_bias;
+    txd_qk_norm qk_norm;
     bool tie_embeddings;
     bool cross;            /* every block also attends to a memory */
     size_t encoder_layers; /* blocks of the encoder that makes it; 0 = none */

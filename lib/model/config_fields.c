@@ -20,6 +20,7 @@ static const char *const rope_scaling_words[] = {"none", "linear", "llama3", "ya
 static const char *const activation_words[] = {"gelu", "gelu_tanh", "relu", "silu",
                                                NULL};
 static const char *const qkv_words[] = {"separate", "fused", NULL};
+static const char *const qk_norm_words[] = {"none", "head", "width", NULL};
 static const char *const masked_row_words[] = {"zero", "nan", "uniform", NULL};
 static const char *const evaluate_hidden_words[] = {"auto", "always", "never", NULL};
 static const char *const softmax_words[] = {"float32", "same", NULL};
@@ -36,6 +37,7 @@ static const struct {
     {"rope_scaling", rope_scaling_words},
     {"activation", activation_words},
     {"qkv", qkv_words},
+    {"qk_norm", qk_norm_words},
     {"masked_row", masked_row_words},
     {"evaluate_hidden", evaluate_hidden_words},
     {"softmax", softmax_words},

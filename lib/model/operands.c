@@ -42,9 +42,13 @@ static void add_attention(list *to, const txd_config *config, txd_point point)
         add(to, of_memory ? TXD_POINT_INPUT_MEMORY : part.input, false);
         return;
     case TXD_POINT_ATTN_Q: /* a rotation mixes lanes */
+    case TXD_POINT_ATTN_K:
+        add(to, txd_point_that_turns(config, point), false);
+        return;
+    case TXD_POINT_ATTN_Q_NORM:
         add(to, txd_point_in(kind, TXD_POINT_ATTN_Q_PROJ), false);
         return;
-    case TXD_POINT_ATTN_K:
+    case TXD_POINT_ATTN_K_NORM:
         add(to, txd_point_in(kind, TXD_POINT_ATTN_K_PROJ), false);
         return;
     case TXD_POINT_ATTN_SCORES:

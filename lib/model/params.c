@@ -50,6 +50,10 @@ static size_t dim_of(const txd_config *c, char axis)
         return k;
     case 'V':
         return v;
+    case 'y':
+        return c->qk_norm == TXD_QK_NORM_WIDTH ? q : c->head_dim;
+    case 'z':
+        return c->qk_norm == TXD_QK_NORM_WIDTH ? k : c->head_dim;
     case 'A':
         return q + k + v;
     case 'O':

@@ -24,10 +24,11 @@ static const txd_point_info points[TXD_POINT_COUNT] = {
 
 /* What an attention forms before its output, in order. */
 static const txd_point attention[] = {
-    TXD_POINT_ATTN_Q_PROJ,  TXD_POINT_ATTN_K_PROJ, TXD_POINT_ATTN_Q,
-    TXD_POINT_ATTN_K,       TXD_POINT_ATTN_V,      TXD_POINT_ATTN_SCORES,
-    TXD_POINT_ATTN_CAPPED,  TXD_POINT_ATTN_BIAS,   TXD_POINT_ATTN_MASKED,
-    TXD_POINT_ATTN_WEIGHTS, TXD_POINT_ATTN_HEADS,  TXD_POINT_ATTN_MERGED,
+    TXD_POINT_ATTN_Q_PROJ, TXD_POINT_ATTN_K_PROJ, TXD_POINT_ATTN_Q_NORM,
+    TXD_POINT_ATTN_K_NORM, TXD_POINT_ATTN_Q,      TXD_POINT_ATTN_K,
+    TXD_POINT_ATTN_V,      TXD_POINT_ATTN_SCORES, TXD_POINT_ATTN_CAPPED,
+    TXD_POINT_ATTN_BIAS,   TXD_POINT_ATTN_MASKED, TXD_POINT_ATTN_WEIGHTS,
+    TXD_POINT_ATTN_HEADS,  TXD_POINT_ATTN_MERGED,
 };
 
 /* points.def lists the points of both attentions in the same order. */
@@ -277,7 +278,8 @@ txd_point txd_point_in_self(txd_point point)
 bool txd_point_is_of_memory(txd_point point)
 {
     return point == TXD_POINT_INPUT_MEMORY || point == TXD_POINT_CROSS_K_PROJ ||
-           point == TXD_POINT_CROSS_K || point == TXD_POINT_CROSS_V;
+           point == TXD_POINT_CROSS_K_NORM || point == TXD_POINT_CROSS_K ||
+           point == TXD_POINT_CROSS_V;
 }
 
 /* What the sublayers have besides their insides, by the conventions. */
@@ -285,6 +287,23 @@ static bool is_joint(txd_point point)
 {
     return txd_point_is_norm(point) || point == TXD_POINT_RESID_MID ||
            point == TXD_POINT_RESID_CROSS;
+}
+
+bool txd_point_is_qk_norm(txd_point point)
+{
+    txd_point own = txd_point_in_self(point);
+
+    return own == TXD_POINT_ATTN_Q_NORM || own == TXD_POINT_ATTN_K_NORM;
+}
+
+txd_point txd_point_that_turns(const txd_config *config, txd_point point)
+{
+    bool normed = config->qk_norm != TXD_QK_NORM_NONE;
+    txd_point q = normed ? TXD_POINT_ATTN_Q_NORM : TXD_POINT_ATTN_Q_PROJ;
+    txd_point k = normed ? TXD_POINT_ATTN_K_NORM : TXD_POINT_ATTN_K_PROJ;
+
+    return txd_point_in(txd_point_attention(point),
+                        txd_point_in_self(point) == TXD_POINT_ATTN_Q ? q : k);
 }
 
 static bool some_layer_caps(const txd_config *config)
@@ -304,6 +323,8 @@ bool txd_point_exists(const txd_config *config, txd_point point)
         return txd_sublayer_with(&part, config, point);
     if (kind == TXD_ATTENTION_CROSS && !config->cross)
         return false;
+    if (txd_point_is_qk_norm(point))
+        return config->qk_norm != TXD_QK_NORM_NONE;
     if (txd_point_in_self(point) == TXD_POINT_ATTN_CAPPED)
         return some_layer_caps(config);
     if (txd_point_in_self(point) == TXD_POINT_ATTN_BIAS)

@@ -98,6 +98,11 @@ static inline int txd_point_which(txd_point point)
  * ungated MLP, no `embed.pos` with rotary positions ...). */
 bool txd_point_exists(const txd_config *config, txd_point point);
 
+/* True for queries and keys after their norms. */
+bool txd_point_is_qk_norm(txd_point point);
+/* What becomes `attn.q` or `attn.k` (or `cross.`) by rotation, or as it is. */
+txd_point txd_point_that_turns(const txd_config *config, txd_point point);
+
 /* True where the rows of a value are those of the memory: `input.memory`, `cross.k`. */
 bool txd_point_is_of_memory(txd_point point);
 

@@ -74,7 +74,7 @@ static struct txd_stay *value_at(txd_run *run, size_t stop)
 /* Its backward entry reads what the operation read. */
 static bool reads_again(txd_point point)
 {
-    if (txd_point_is_norm(point))
+    if (txd_point_is_norm(point) || txd_point_is_qk_norm(point))
         return true;
     switch (txd_point_in_self(point)) {
     case TXD_POINT_ATTN_Q_PROJ:
@@ -204,14 +204,24 @@ static bool is_projection(txd_point point)
            own == TXD_POINT_ATTN_V;
 }
 
-/* Projections are made before they are split in heads; statistics of integers need them
- * as numbers. */
+/* Projections are made before they are split in heads, and norms over all heads are
+ * taken of what is merged again: that, and the norm, and their gradients. Statistics of
+ * integers need them as numbers. */
 static void add_scratch(txd_run *run, size_t stop, size_t bytes)
 {
     txd_point point = run->order[stop].point;
     struct txd_stay there = {stop, stop, bytes, 0, NULL};
     struct txd_stay here = {back(run, stop), back(run, stop), bytes, 0, NULL};
 
+    if (txd_point_is_qk_norm(point)) {
+        if (config_of(run)->qk_norm != TXD_QK_NORM_WIDTH)
+            return;
+        there.bytes *= 2;
+        here.bytes *= 3;
+        run->homes[stop].scratch[0] = there;
+        run->homes[stop].scratch[1] = here;
+        return;
+    }
     if (is_projection(point) || txd_point_get(point)->place == TXD_PLACE_INPUT)
         run->homes[stop].scratch[0] = there;
     if (is_projection(point))

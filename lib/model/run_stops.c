@@ -95,9 +95,12 @@ size_t txd_stops_repeated(const txd_run *run, size_t stop)
 
     switch (txd_point_in_self(here.point)) {
     case TXD_POINT_ATTN_Q:
-        return turns(run, here) ? stop : beside(run, stop, TXD_POINT_ATTN_Q_PROJ);
     case TXD_POINT_ATTN_K:
-        return turns(run, here) ? stop : beside(run, stop, TXD_POINT_ATTN_K_PROJ);
+        return turns(run, here)
+                   ? stop
+                   : (size_t)txd_run_stop(
+                         run, txd_point_that_turns(config_of(run), here.point),
+                         here.layer);
     case TXD_POINT_ATTN_BRANCH:
     case TXD_POINT_MLP_BRANCH: /* behind the output of the part */
         return scaled ? stop : stop - 1;

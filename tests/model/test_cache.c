@@ -31,6 +31,12 @@ static const char *const variants[] = {
     "\"adjacent\"; layers = ( { range = \"1\"; window = 3; rotary = false; } ); }; "
     "mask : { fill = -50.0; masked_row = \"uniform\"; };" DRAWN,
     "model : { preset = \"mini\"; " BASE "cross = true; };" DRAWN,
+    "model : { preset = \"mini\"; " BASE
+    "positions = \"alibi\"; score_softcap = 1.5; };" DRAWN,
+    "model : { preset = \"llama\"; " BASE
+    "n_kv_heads = 2; qk_norm = \"width\"; rope_scaling = \"linear\"; rope_factor = "
+    "3.0; "
+    "};" DRAWN,
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
 

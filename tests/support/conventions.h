@@ -65,6 +65,16 @@ static const struct convention {
      false},
     {"capped scores of a memory",
      "preset = \"gpt2\"; cross = true; score_softcap = 2.0;", true},
+    {"queries and keys with a norm per head",
+     "preset = \"llama\"; qk_norm = \"head\"; n_kv_heads = 2; norm_offset = 1.0; "
+     "head_dim = 6;",
+     false},
+    {"queries and keys with a norm over all heads",
+     "preset = \"llama\"; qk_norm = \"width\"; n_kv_heads = 2; norm_placement = "
+     "\"branch\";",
+     false},
+    {"norms of queries and keys of a memory, which do not turn",
+     "preset = \"gpt2\"; qk_norm = \"width\"; cross = true; n_kv_heads = 2;", true},
     {"gains of layer norms from elsewhere", "preset = \"gpt2\"; norm_offset = -0.25;",
      false},
 };
