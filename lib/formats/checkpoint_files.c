@@ -114,6 +114,20 @@ static txd_status fail_kind(const char *path, txd_file_kind kind)
         path, txd_file_kind_name(kind));
 }
 
+/* "model-00002-of-00005.safetensors": tensors would be missing. */
+static txd_status check_part(txd_checkpoint *checkpoint)
+{
+    const char *path = checkpoint->path, *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+    char *index = join(checkpoint->arena, path, folder, TENSORS INDEX);
+
+    if (!index || !strstr(path + folder, "-of-") || !exists(index))
+        return TXD_OK;
+    return txd_fail(TXD_ERR_UNSUPPORTED,
+                    "%s: one of several files of a model; name their folder, or %s",
+                    path, index);
+}
+
 static txd_status open_file(txd_setting **root, bool *is_gguf,
                             txd_checkpoint *checkpoint)
 {
@@ -126,6 +140,7 @@ static txd_status open_file(txd_setting **root, bool *is_gguf,
         return txd_sharded_open(&checkpoint->trace, path);
     }
     if (kind == TXD_FILE_SAFETENSORS || ends_with(path, ".safetensors")) {
+        TXD_TRY(check_part(checkpoint));
         TXD_TRY(load_beside(root, checkpoint, true));
         return txd_safetensors_open(&checkpoint->trace, path);
     }
@@ -163,36 +178,47 @@ static size_t count_files(const char **name, txd_arena *arena, const char *folde
     return *name || count == 0 ? count : 0;
 }
 
-/* The file of a folder that holds the weights. */
-static txd_status choose_file(const char **out, txd_arena *arena, const char *folder)
+static txd_status fail_folder(const char *folder, bool stated, size_t ggufs)
 {
-    static const char *const ends[] = {".gguf", ".npz"};
-    size_t length = strlen(folder), count[2] = {0, 0};
-    const char *name[2] = {NULL, NULL};
-    bool stated = exists(join(arena, folder, length, CONFIG));
-
-    for (int i = 0; stated && i < 2; i++) {
-        *out = join(arena, folder, length, i == 0 ? TENSORS : TENSORS INDEX);
-        if (!*out || exists(*out))
-            return *out ? TXD_OK : TXD_ERR_MEMORY;
-    }
-    for (int i = 0; i < 2; i++)
-        count[i] = count_files(&name[i], arena, folder, ends[i]);
-    for (int i = 0; i < 2; i++)
-        if (count[i] == 1 && (i == 0 || stated)) {
-            *out = join(arena, folder, length, name[i]);
-            return *out ? TXD_OK : TXD_ERR_MEMORY;
-        }
-    if (count[0] > 1)
+    if (ggufs > 1)
         return txd_fail(TXD_ERR_UNSUPPORTED,
                         "%s: %zu .gguf files are in this folder; name one of them",
-                        folder, count[0]);
+                        folder, ggufs);
     return txd_fail(TXD_ERR_IO,
                     "%s: no %s in this folder; of a model's folder " CONFIG
                     " and " TENSORS " (or " TENSORS INDEX
                     ") are read, or its only .gguf file: save it with "
                     "save_pretrained(folder, safe_serialization=True)",
                     folder, stated ? TENSORS : CONFIG);
+}
+
+/* The file of a folder that holds the weights: under its usual name, or the only one of
+ * its kind. */
+static txd_status choose_file(const char **out, txd_arena *arena, const char *folder)
+{
+    static const struct {
+        const char *end;
+        bool needs_config;
+    } kinds[] = {{".safetensors", true}, {".gguf", false}, {".npz", true}};
+    size_t length = strlen(folder), count, ggufs = 0;
+    const char *config = join(arena, folder, length, CONFIG), *name;
+    bool stated = config && exists(config);
+
+    for (int i = 0; stated && i < 2; i++) {
+        *out = join(arena, folder, length, i == 0 ? TENSORS : TENSORS INDEX);
+        if (!*out || exists(*out))
+            return *out ? TXD_OK : TXD_ERR_MEMORY;
+    }
+    for (size_t i = 0; i < TXD_COUNT_OF(kinds); i++) {
+        name = NULL;
+        count = count_files(&name, arena, folder, kinds[i].end);
+        ggufs = i == 1 ? count : ggufs;
+        if (count != 1 || (kinds[i].needs_config && !stated))
+            continue;
+        *out = join(arena, folder, length, name);
+        return *out ? TXD_OK : TXD_ERR_MEMORY;
+    }
+    return fail_folder(folder, stated, ggufs);
 }
 
 txd_status txd_checkpoint_files(txd_setting **root, bool *is_gguf,

@@ -106,6 +106,8 @@ def made_files():
         "weight_map": {name: files[i % 3] for i, name in enumerate(names)}}))
     same("a folder of shards", shards)
     same("an index of shards", f"{shards}/model.safetensors.index.json")
+    shutil.copyfile(f"{STORIES}/model.safetensors", f"{folder('other')}/w.safetensors")
+    same("a folder with one safetensors", os.path.abspath("other"))
     weights.save(f"{folder('f64')}/model.safetensors", tensors, "F64")
     equal("float64 tensors: the shape of the logits",
           logits_of(os.path.abspath("f64"), "ref64").shape, (27, 512))
@@ -153,6 +155,8 @@ def bad_files():
     write("shards/wrong.index.json", json.dumps({"weight_map": mapped}))
     refused("an index that is wrong", "shards/wrong.index.json", name,
             "is said to be in")
+    refused("one of several files", "shards/" + mapped[name], "name their folder",
+            "shards/model.safetensors.index.json")
     refused("an npz without sizes", "bare/weights.npz", "vocab is missing")
     refused("an npz with other sizes", "bare/weights.npz", "embed.tok.weight",
             "(513, 64)", extra=SIZES.replace("512;", "513;", 1))
