@@ -103,6 +103,10 @@ static void say_heads(txd_text *out, const txd_config *c)
     if (c->n_kv_heads != c->n_heads)
         txd_text_addf(out, " on %zu of keys and values", c->n_kv_heads);
     txd_text_addf(out, ", %s projections", txd_config_word("qkv", (int)c->qkv));
+    if (c->qk_norm == TXD_QK_NORM_HEAD)
+        txd_text_add(out, ", norms of queries and keys per head");
+    if (c->qk_norm == TXD_QK_NORM_WIDTH)
+        txd_text_add(out, ", norms of queries and keys over all heads");
 }
 
 static void say_window(txd_text *out, const txd_config *c, size_t layer)

@@ -157,6 +157,8 @@ def bad_files():
             "is said to be in")
     refused("one of several files", "shards/" + mapped[name], "name their folder",
             "shards/model.safetensors.index.json")
+    refused("a preset of a model that states its own", STORIES, "model.preset",
+            "remove preset or from", extra='preset = "llama";')
     refused("an npz without sizes", "bare/weights.npz", "vocab is missing")
     refused("an npz with other sizes", "bare/weights.npz", "embed.tok.weight",
             "(513, 64)", extra=SIZES.replace("512;", "513;", 1))
