@@ -154,27 +154,9 @@ START_TEST(bad_values_are_refused_by_name)
             "rotary");
     refused("model : { preset = \"llama\"; " SIZES " head_dim = 1; };", "rope_width",
             "rotary");
-    refused("model : { from = \"x\"; " SIZES " }; weights : { init = (); };", "weights",
-            "model.from");
     refused("version = 2; model : { " SIZES " };", "version", "2");
     refused("seed = -1; model : { " SIZES " };", "seed", "-1");
     refused("model : { " SIZES " }; mask : { fill = 1.0; };", "mask.fill", "1");
-}
-END_TEST
-
-START_TEST(a_preset_is_for_files_that_state_no_conventions)
-{
-    const char *text = "model : { preset = \"llama\"; from = \"x\"; " SIZES " };";
-    txd_config stated = cfg_text_config("model : { preset = \"mini\"; " SIZES " };");
-    txd_config c = cfg_text_config(text);
-
-    ck_assert(c.gated); /* as the preset */
-    ck_assert_int_eq(
-        txd_config_read(&c, cfg_text_memory(), cfg_text_tree(text), &stated),
-        TXD_ERR_CONFIG);
-    ck_message_has("model.preset");
-    ck_message_has("remove");
-    cfg_text_finish();
 }
 END_TEST
 
@@ -394,7 +376,6 @@ TEST_MAIN(mini_is_the_documents_transformer, gpt2_and_llama_have_their_conventio
           layers_are_rotary_when_the_positions_are,
           heads_that_do_not_divide_are_refused_with_both_numbers,
           head_dim_may_be_any_width_if_it_is_given, bad_values_are_refused_by_name,
-          a_preset_is_for_files_that_state_no_conventions,
           a_value_may_be_an_integer_where_a_real_is_meant,
           the_general_bias_is_overruled_by_the_special_one,
           layers_differ_where_the_list_says_so,
