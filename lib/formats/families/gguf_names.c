@@ -26,6 +26,8 @@ static const txd_tensor_name names[] = {
     {TXD_PARAM_V_WEIGHT, "attn_qkv.weight", TXD_LAYOUT_STACKED},
     {TXD_PARAM_V_BIAS, "attn_v.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_V_BIAS, "attn_qkv.bias", TXD_LAYOUT_STACKED},
+    {TXD_PARAM_Q_NORM_WEIGHT, "attn_q_norm.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_K_NORM_WEIGHT, "attn_k_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_O_WEIGHT, "attn_output.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_O_BIAS, "attn_output.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM1_POST_WEIGHT, "post_attention_norm.weight", TXD_LAYOUT_PLAIN},
