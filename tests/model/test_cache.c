@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conventions.h"
 #include "observe.h"
 #include "suite.h"
 #include "worst.h"
@@ -202,12 +203,40 @@ static void calls_are_the_whole(split *s, double allowed)
     }
 }
 
+/* Padding on the left of one row and on the right of the other; two documents. */
+static void pad_and_pack(txd_inputs *inputs)
+{
+    for (size_t t = 0; t < 3; t++)
+        inputs->valid[t] = inputs->valid[2 * LENGTH - 1 - t] = 0;
+    txd_inputs_count_positions(inputs);
+    for (size_t t = 8; t < LENGTH; t++) {
+        inputs->document[t] = 1;
+        inputs->positions[t] = (int32_t)t - 8;
+    }
+}
+
 START_TEST(calls_with_a_cache_are_the_whole_sequence)
 {
     for (size_t i = 0; i < VARIANTS; i++) {
         split s;
 
         split_begin(&s, variants[i], "ref64");
+        calls_are_the_whole(&s, 1e-13);
+        split_end(&s);
+    }
+}
+END_TEST
+
+START_TEST(so_they_are_by_the_conventions_of_every_family)
+{
+    for (size_t i = 0; i < CONVENTIONS; i++) {
+        char cfg[1024];
+        split s;
+
+        snprintf(cfg, sizeof cfg, "model : { %s " BASE "};" DRAWN,
+                 conventions[i].model);
+        split_begin(&s, cfg, "ref64");
+        pad_and_pack(&s.whole.inputs);
         calls_are_the_whole(&s, 1e-13);
         split_end(&s);
     }
@@ -231,18 +260,6 @@ START_TEST(so_they_are_on_every_backend)
     }
 }
 END_TEST
-
-/* Padding on the left of one row and on the right of the other; two documents. */
-static void pad_and_pack(txd_inputs *inputs)
-{
-    for (size_t t = 0; t < 3; t++)
-        inputs->valid[t] = inputs->valid[2 * LENGTH - 1 - t] = 0;
-    txd_inputs_count_positions(inputs);
-    for (size_t t = 8; t < LENGTH; t++) {
-        inputs->document[t] = 1;
-        inputs->positions[t] = (int32_t)t - 8;
-    }
-}
 
 START_TEST(padding_and_documents_are_kept_with_the_keys)
 {
@@ -344,7 +361,8 @@ START_TEST(its_bytes_are_counted_and_bounded)
 }
 END_TEST
 
-TEST_MAIN(calls_with_a_cache_are_the_whole_sequence, so_they_are_on_every_backend,
+TEST_MAIN(calls_with_a_cache_are_the_whole_sequence,
+          so_they_are_by_the_conventions_of_every_family, so_they_are_on_every_backend,
           padding_and_documents_are_kept_with_the_keys,
           a_fault_does_in_calls_what_it_does_in_one, what_is_cut_can_be_run_again,
           a_full_cache_and_a_backward_half_are_refused,
