@@ -305,8 +305,8 @@ static bool say_unrecorded(txd_finding *finding, const txd_origin *o)
     bool is_lacking = false;
 
     for (size_t i = 0; i < m->operand_count; i++)
-        is_lacking |=
-            m->parts[i].count == 0 && m->operands[i].point != TXD_POINT_LOGITS;
+        is_lacking |= m->parts[i].count == 0 &&
+                      txd_point_get(m->operands[i].point)->place != TXD_PLACE_ROWS;
     if (!is_lacking)
         return false;
     txd_law_say(finding, ". No cause is certain: it was made from ");

@@ -33,7 +33,8 @@ static txd_mask_view mask_of(const glass *g)
 /* A pass lets go of the logits tile by tile; a recording must not say more. */
 static bool is_gone(const txd_operand *operand, const txd_site *site)
 {
-    return operand->point == TXD_POINT_LOGITS && site->point != TXD_POINT_LOGITS;
+    return txd_point_get(operand->point)->place == TXD_PLACE_ROWS &&
+           site->point != operand->point;
 }
 
 static void read_operands(txd_meeting *out, const glass *g)

@@ -42,8 +42,14 @@ static const struct reader {
      TXD_PARAM_COUNT},
     {TXD_POINT_MLP_OUT, TXD_PARAM_DOWN_WEIGHT, TXD_PARAM_DOWN_BIAS, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
-    {TXD_POINT_LOGITS, TXD_PARAM_HEAD_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_EMBED_TOK,
+    {TXD_POINT_EMBED_IN, TXD_PARAM_EMBED_IN_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
+    {TXD_POINT_HEAD_DENSE, TXD_PARAM_HEAD_DENSE_WEIGHT, TXD_PARAM_HEAD_DENSE_BIAS,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_HEAD_IN, TXD_PARAM_HEAD_IN_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_LOGITS, TXD_PARAM_HEAD_WEIGHT, TXD_PARAM_HEAD_BIAS, TXD_PARAM_EMBED_TOK,
+     TXD_PARAM_HEAD_BIAS},
 };
 
 enum { READERS = sizeof readers / sizeof *readers };
@@ -122,9 +128,14 @@ size_t txd_finite_params_kept(const txd_finite_params *p)
                                                   : TXD_BAD_PARAMETERS_KEPT;
 }
 
-/* What makes a point, the norms' included; false if no parameter does. */
-static bool reader_of(struct reader *out, txd_point point)
+/* What makes a point, the norms' included; false if no parameter does. What the output
+ * head makes has a name of its own where it is not the logits. */
+static bool reader_of(struct reader *out, const txd_config *claimed, txd_point point)
 {
+    if (point == txd_head_out(claimed))
+        point = TXD_POINT_LOGITS;
+    else if (point == TXD_POINT_LOGITS)
+        return false;
     if (txd_point_is_norm(point)) {
         *out = (struct reader){point, txd_norm_gain(point), txd_norm_bias(point),
                                TXD_PARAM_COUNT, TXD_PARAM_COUNT};
@@ -143,7 +154,7 @@ static bool reads(const txd_config *claimed, txd_point point, txd_param_id id)
     struct reader r;
     bool is_separate;
 
-    if (!reader_of(&r, point) || id == TXD_PARAM_COUNT ||
+    if (!reader_of(&r, claimed, point) || id == TXD_PARAM_COUNT ||
         !txd_param_exists(claimed, id))
         return false;
     is_separate = txd_param_exists(claimed, r.weight);
@@ -205,7 +216,7 @@ double txd_finite_params_largest(const txd_finite_params *p, txd_point point, in
     txd_param_id id, fused;
     struct reader r;
 
-    if (!reader_of(&r, point))
+    if (!reader_of(&r, p->claimed, point))
         return 0;
     id = which ? r.bias : r.weight;
     fused = which ? r.fused_bias : r.fused;

@@ -193,6 +193,9 @@ typedef struct txd_feed_offer {
 } txd_feed_offer;
 txd_status txd_feed_offers(const txd_feed *feed, txd_feed_offer *out, size_t stop);
 txd_status txd_feed_whole(txd_feed *feed, size_t stop);
+/* Lets a block of the step find values and gradients that come before it. */
+void txd_feed_look_back(txd_block *block, txd_feed *feed);
+/* The tiles of a stop of the logits, and of the one behind it that is one, too. */
 txd_status txd_feed_logits(txd_feed *feed, size_t stop);
 txd_status txd_feed_parameter_gradient(txd_feed *feed, size_t stop);
 /* The layer in which a site outside of the layers finds values of them. */

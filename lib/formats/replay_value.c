@@ -210,6 +210,13 @@ static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point po
     return look_up(out, block, point, true);
 }
 
+void txd_feed_look_back(txd_block *block, txd_feed *feed)
+{
+    block->earlier = earlier;
+    block->gradient = txd_site_is_gradient(block->site->kind) ? gradient : NULL;
+    block->source = feed;
+}
+
 /* ---- statistics of a value that was recorded without them ---- */
 
 void txd_feed_take(const txd_feed *feed, const struct txd_stats_args *args)
@@ -283,9 +290,7 @@ txd_status txd_feed_whole(txd_feed *feed, size_t stop)
         return TXD_OK;
     block = txd_feed_block(feed, stop);
     is_gradient = txd_site_is_gradient(block.site->kind);
-    block.earlier = earlier;
-    block.gradient = is_gradient ? gradient : NULL;
-    block.source = feed;
+    txd_feed_look_back(&block, feed);
     block.last = true;
     has_input = !is_gradient && input_of(feed, block.site->point) != NULL;
     TXD_TRY(txd_feed_offers(feed, &offer, stop));
@@ -303,69 +308,4 @@ txd_status txd_feed_whole(txd_feed *feed, size_t stop)
     if (wants & offer.bits & TXD_ASK_STATS)
         block.stats = offer.stats;
     return txd_feed_read(feed, feed->asks + stop * feed->count, offer.bits, &block);
-}
-
-/* ---- the logits ---- */
-
-static txd_status load_logits(txd_feed *feed, txd_block *block, size_t stop,
-                              struct txd_stats_part *all)
-{
-    size_t rows = block->value.dims[1], vocab = block->value.dims[2];
-    struct txd_stats_part part;
-    struct txd_stats_args args = {
-        .part = &part,
-        .skip_row = (const uint8_t *)feed->padded.data +
-                    block->start[0] * feed->inputs.length + block->start[1],
-        .rows = rows,
-        .width = vocab,
-        .stride = vocab,
-        .flat_start = (block->start[0] * feed->inputs.length + block->start[1]) * vocab,
-        .flat_stride = vocab,
-    };
-
-    TXD_TRY(txd_replay_reserve(&feed->part, rows * vocab, sizeof(double)));
-    TXD_TRY(txd_feed_load_block(feed, feed->part.data, stop, block->start,
-                                block->value.dims));
-    args.x = block->value.data = feed->part.data;
-    txd_feed_take(feed, &args);
-    txd_stats_merge(all, &part);
-    return TXD_OK;
-}
-
-txd_status txd_feed_logits(txd_feed *feed, size_t stop)
-{
-    unsigned wants = txd_feed_wants(feed, stop);
-    size_t length = feed->inputs.length, batch = feed->inputs.batch;
-    struct txd_stats_part all = {0};
-    txd_feed_offer offer;
-
-    if (wants == 0)
-        return TXD_OK;
-    TXD_TRY(txd_feed_offers(feed, &offer, stop));
-    if (!(wants & offer.bits))
-        return TXD_OK;
-    for (size_t i = 0; i < batch; i++)
-        for (size_t first = 0; first < length; first += TXD_REPLAY_ROWS) {
-            size_t left = length - first;
-            txd_block block = txd_feed_block(feed, stop);
-
-            block.earlier = earlier;
-            if (txd_site_is_gradient(block.site->kind))
-                block.gradient = gradient;
-            block.source = feed;
-            block.start[0] = i;
-            block.start[1] = first;
-            block.value.dims[0] = 1;
-            block.value.dims[1] = left < TXD_REPLAY_ROWS ? left : TXD_REPLAY_ROWS;
-            block.last = i + 1 == batch && first + block.value.dims[1] == length;
-            if (offer.has_value && ((wants & TXD_ASK_VALUE) || offer.can_take))
-                TXD_TRY(load_logits(feed, &block, stop, &all));
-            if (block.last && offer.can_take)
-                txd_stats_final(offer.stats, &all);
-            if (block.last && (wants & offer.bits & TXD_ASK_STATS))
-                block.stats = offer.stats;
-            TXD_TRY(txd_feed_read(feed, feed->asks + stop * feed->count, offer.bits,
-                                  &block));
-        }
-    return TXD_OK;
 }

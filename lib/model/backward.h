@@ -27,6 +27,9 @@ void txd_backward_begin(txd_run *run);
 /* From the gradient of what the pass makes of the stream, in the buffer of its end, to
  * those of the embeddings. */
 txd_status txd_stream_backward(txd_run *run);
+/* The beginning: from the loss to the gradient of what the pass makes of the stream
+ * (head_back.c). */
+txd_status txd_head_backward(txd_run *run);
 /* Its end: from the gradient of what layer 0 reads (embeddings.c). */
 txd_status txd_embeddings_backward(txd_run *run);
 /* The same of the encoder that made the memory (encoder_back.c), from the memory's

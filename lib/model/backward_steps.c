@@ -9,7 +9,7 @@
 txd_status txd_layer_linear_back(txd_run *run, int layer,
                                  const struct txd_linear_back *back)
 {
-    struct txd_layer_ops *ops = &run->layer_ops[layer];
+    struct txd_layer_ops *ops = txd_run_ops(run, layer);
     const struct txd_linear_map *map = &back->map;
     struct txd_linear_back_args args = {
         .at = txd_op_at(ops, TXD_OP_linear_back, layer, map->out),
@@ -39,7 +39,7 @@ bool txd_gradient_begun(txd_run *run, txd_point point)
 txd_status txd_layer_norm_back(txd_run *run, int layer, txd_point norm)
 {
     const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[layer < 0 ? (int)c->n_layers : layer];
+    struct txd_layer_ops *ops = txd_run_ops(run, layer);
     txd_point in = txd_input_of_norm(c, norm);
     struct txd_norm_args there;
     struct txd_norm_back_args args;

@@ -50,6 +50,7 @@ static const struct {
      TXD_PARAM_NORM_CROSS_POST_BIAS},
     {TXD_POINT_NORM2_OUT, TXD_PARAM_NORM2_WEIGHT, TXD_PARAM_NORM2_BIAS},
     {TXD_POINT_NORM2_POST_OUT, TXD_PARAM_NORM2_POST_WEIGHT, TXD_PARAM_NORM2_POST_BIAS},
+    {TXD_POINT_HEAD_NORM, TXD_PARAM_HEAD_NORM_WEIGHT, TXD_PARAM_HEAD_NORM_BIAS},
     {TXD_POINT_FINAL_NORM, TXD_PARAM_FINAL_WEIGHT, TXD_PARAM_FINAL_BIAS},
 };
 
@@ -130,10 +131,11 @@ static txd_point last_of(const txd_config *config, const txd_point *points,
 
 size_t txd_embed_terms(txd_point out[TXD_EMBED_TERMS], const txd_config *config)
 {
-    static const txd_point token[] = {TXD_POINT_EMBED_TOK, TXD_POINT_EMBED_SCALED};
+    static const txd_point token[] = {TXD_POINT_EMBED_TOK, TXD_POINT_EMBED_IN,
+                                      TXD_POINT_EMBED_SCALED};
     size_t count = 1;
 
-    out[0] = last_of(config, token, 2);
+    out[0] = last_of(config, token, 3);
     if (txd_point_exists(config, TXD_POINT_EMBED_POS))
         out[count++] = TXD_POINT_EMBED_POS;
     return count;
@@ -147,6 +149,28 @@ txd_point txd_embed_end(const txd_config *config)
 txd_point txd_stream_after_layer(const txd_config *config)
 {
     return end_of(config, TXD_SUBLAYER_MLP);
+}
+
+txd_point txd_stream_end(const txd_config *config)
+{
+    return config->final_norm ? TXD_POINT_FINAL_NORM : txd_stream_after_layer(config);
+}
+
+txd_point txd_head_reads(const txd_config *config, txd_point out)
+{
+    bool is_transformed = config->head_transform && out != TXD_POINT_HEAD_DENSE;
+    bool is_led = out != TXD_POINT_HEAD_DENSE && out != TXD_POINT_HEAD_IN &&
+                  txd_point_exists(config, TXD_POINT_HEAD_IN);
+
+    if (is_led)
+        return TXD_POINT_HEAD_IN;
+    return is_transformed ? TXD_POINT_HEAD_NORM : txd_stream_end(config);
+}
+
+txd_point txd_head_out(const txd_config *config)
+{
+    return txd_point_exists(config, TXD_POINT_LOGITS_RAW) ? TXD_POINT_LOGITS_RAW
+                                                          : TXD_POINT_LOGITS;
 }
 
 static size_t norm_at(txd_point point)
@@ -179,6 +203,8 @@ txd_point txd_input_of_norm(const txd_config *config, txd_point norm)
 
     if (norm == TXD_POINT_EMBED_NORM)
         return TXD_POINT_EMBED_OUT;
+    if (norm == TXD_POINT_HEAD_NORM)
+        return TXD_POINT_HEAD_ACT;
     if (!txd_sublayer_with(&part, config, norm))
         return txd_stream_after_layer(config);
     if (norm == part.before)

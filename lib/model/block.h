@@ -53,8 +53,14 @@ size_t txd_embed_terms(txd_point out[TXD_EMBED_TERMS], const txd_config *config)
 /* What layer 0 reads. */
 txd_point txd_embed_end(const txd_config *config);
 
-/* What the next block reads. */
+/* What the next block reads; what the pass makes of the stream. */
 txd_point txd_stream_after_layer(const txd_config *config);
+txd_point txd_stream_end(const txd_config *config);
+
+/* What `head.dense`, `head.in` or the output head (txd_head_out) read. */
+txd_point txd_head_reads(const txd_config *config, txd_point out);
+/* What the output head makes: `logits_raw` where that is not what it comes to. */
+txd_point txd_head_out(const txd_config *config);
 
 /* True for the output of a norm. Its gain and bias; what it reads. */
 bool txd_point_is_norm(txd_point point);

@@ -114,6 +114,11 @@ typedef struct txd_config {
     bool qkv_bias, out_bias, mlp_bias, norm_bias;
     txd_qk_norm qk_norm;
     bool tie_embeddings;
+    size_t embed_dim;      /* width of the embeddings; 0 = d_model */
+    bool head_transform;   /* linear, activation and norm before the output head */
+    bool head_bias;        /* of the output head */
+    double logit_scale;    /* 0 or 1 = none */
+    double logit_softcap;  /* 0 = none */
     bool cross;            /* every block also attends to a memory */
     size_t encoder_layers; /* blocks of the encoder that makes it; 0 = none */
     bool is_encoder;       /* ends with what an output head would read */
@@ -141,6 +146,9 @@ txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting 
  * decoder's first block is, so that a configuration that is printed and read again has
  * the same one. */
 txd_status txd_config_make_encoder(txd_config *config, txd_arena *arena);
+
+/* True if logits are multiplied by something. */
+bool txd_config_scales_logits(const txd_config *config);
 
 /* A deep copy in `arena`. */
 txd_status txd_config_copy(txd_config *out, txd_arena *arena, const txd_config *from);

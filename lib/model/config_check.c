@@ -114,6 +114,11 @@ static txd_status check_blocks(const txd_config *c)
     return TXD_OK;
 }
 
+bool txd_config_scales_logits(const txd_config *config)
+{
+    return config->logit_scale != 0 && config->logit_scale != 1;
+}
+
 txd_status txd_config_check(const txd_config *config)
 {
     TXD_TRY(check_fields(config, txd_config_fields));

@@ -50,6 +50,7 @@ void txd_config_preset(txd_config *config, txd_layer_config *layer, int preset)
     config->evaluate_hidden = TXD_HIDDEN_AUTO;
     config->loss_scale = 1;
     config->embed_scale = 1;
+    config->logit_scale = 1;
     *layer = (txd_layer_config){.causal = true,
                                 .fill = -INFINITY,
                                 .masked_row = TXD_MASKED_ROW_ZERO,

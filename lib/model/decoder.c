@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The decoder, forward: blocks, final norm, logits and token losses; and
+ * The decoder, forward: embeddings (embeddings.c), blocks, the end (head.c); and
  * the three steps that both halves of a block share.
  */
 #include <math.h>
@@ -29,7 +29,7 @@ void txd_run_repeat(txd_run *run, txd_point point, size_t count)
 
 txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map *map)
 {
-    struct txd_layer_ops *ops = &run->layer_ops[layer];
+    struct txd_layer_ops *ops = txd_run_ops(run, layer);
     bool named = map->out != TXD_POINT_COUNT;
     struct txd_linear_args args = {
         .at = txd_op_at(ops, TXD_OP_linear, layer, map->out),
@@ -52,7 +52,7 @@ txd_status txd_layer_linear(txd_run *run, int layer, const struct txd_linear_map
 struct txd_norm_args txd_norm_here(txd_run *run, int layer, txd_point norm)
 {
     const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[layer < 0 ? (int)c->n_layers : layer];
+    struct txd_layer_ops *ops = txd_run_ops(run, layer);
     txd_point in = txd_input_of_norm(c, norm);
 
     return (struct txd_norm_args){
@@ -72,8 +72,7 @@ struct txd_norm_args txd_norm_here(txd_run *run, int layer, txd_point norm)
 
 txd_status txd_layer_norm(txd_run *run, int layer, txd_point norm)
 {
-    const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[layer < 0 ? (int)c->n_layers : layer];
+    struct txd_layer_ops *ops = txd_run_ops(run, layer);
     struct txd_norm_args args;
 
     if (norm == TXD_POINT_COUNT)
@@ -179,94 +178,6 @@ static txd_status blocks(txd_run *run)
     return TXD_OK;
 }
 
-/* ---- the end: logits in row tiles, losses ---- */
-
-txd_status txd_logit_rows(txd_run *run, size_t row, size_t rows)
-{
-    const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
-    size_t bytes = txd_dtype_bytes(run->model->backend->dtype);
-    struct txd_linear_args linear = {
-        .at = txd_op_at(ops, TXD_OP_linear, -1, TXD_POINT_LOGITS),
-        .out = run->logits,
-        .x = (const char *)run->value[run->stream_end] + row * c->d_model * bytes,
-        .weight = run->model->head,
-        .rows = rows,
-        .n = c->vocab,
-        .k = c->d_model,
-    };
-
-    return ops->ops.linear(&run->ctx, &linear);
-}
-
-static txd_status loss_rows(txd_run *run, size_t row, size_t rows)
-{
-    const txd_config *c = run->model->config;
-    struct txd_layer_ops *ops = &run->layer_ops[c->n_layers];
-    struct txd_loss_args loss = {
-        .at = txd_op_at(ops, TXD_OP_loss, -1, TXD_POINT_LOSS_TOKEN),
-        .out = (char *)run->own[TXD_POINT_LOSS_TOKEN] +
-               row * txd_dtype_bytes(run->model->backend->dtype),
-        .logits = run->logits,
-        .targets = run->targets + row,
-        .rows = rows,
-        .vocab = c->vocab,
-    };
-
-    return ops->ops.loss(&run->ctx, &loss);
-}
-
-static txd_status logit_tile(txd_run *run, const struct txd_logit_tile *tile)
-{
-    size_t row = tile->batch * run->length + tile->first;
-
-    TXD_TRY(txd_logit_rows(run, row, tile->rows));
-    TXD_TRY(txd_taps_offer_logits(run, tile, TXD_SITE_VALUE));
-    return loss_rows(run, row, tile->rows);
-}
-
-txd_status txd_logits_in_tiles(txd_run *run,
-                               txd_status (*body)(txd_run *run,
-                                                  const struct txd_logit_tile *tile))
-{
-    size_t n = run->length;
-
-    memset(&run->logit_stats, 0, sizeof run->logit_stats);
-    for (size_t b = 0; b < run->batch; b++)
-        for (size_t first = 0; first < n; first += run->logit_rows) {
-            struct txd_logit_tile tile = {.batch = b, .first = first};
-
-            tile.rows = n - first < run->logit_rows ? n - first : run->logit_rows;
-            tile.last = b + 1 == run->batch && first + tile.rows == n;
-            TXD_TRY(body(run, &tile));
-        }
-    return TXD_OK;
-}
-
-static txd_status logits(txd_run *run)
-{
-    TXD_TRY(txd_logits_in_tiles(run, logit_tile));
-    run->value[TXD_POINT_LOSS_TOKEN] = run->own[TXD_POINT_LOSS_TOKEN];
-    return txd_taps_offer(run, TXD_POINT_LOSS_TOKEN, -1);
-}
-
-/* The mean over all pairs, not over rows: long rows count for more. */
-static double mean_loss(const txd_run *run)
-{
-    txd_tensor losses;
-    size_t count = run->batch * run->length, pairs = 0;
-    double sum = 0;
-
-    losses = txd_tensor_make(run->model->backend->dtype,
-                             run->value[TXD_POINT_LOSS_TOKEN], 1, &count);
-    for (size_t i = 0; i < count; i++)
-        if (run->targets[i] >= 0) {
-            sum += txd_tensor_get(&losses, i);
-            pairs++;
-        }
-    return pairs > 0 ? sum / (double)pairs : (double)NAN;
-}
-
 txd_status txd_decoder_forward(txd_run *run)
 {
     const txd_config *c = run->model->config;
@@ -289,12 +200,5 @@ txd_status txd_decoder_forward(txd_run *run)
     }
     TXD_TRY(txd_embeddings_forward(run));
     TXD_TRY(blocks(run));
-    if (c->final_norm)
-        TXD_TRY(txd_layer_norm(run, -1, TXD_POINT_FINAL_NORM));
-    run->stream_end = c->final_norm ? TXD_POINT_FINAL_NORM : txd_stream_after_layer(c);
-    if (c->is_encoder)
-        return TXD_OK;
-    TXD_TRY(logits(run));
-    run->loss = mean_loss(run);
-    return TXD_OK;
+    return txd_head_forward(run);
 }

@@ -36,7 +36,7 @@ static struct txd_embed_args lookup(txd_run *run, txd_point out)
         .table = table,
         .ids = ids,
         .rows = run->batch * run->length,
-        .width = c->d_model,
+        .width = out == TXD_POINT_EMBED_TOK ? txd_embed_width(c) : c->d_model,
     };
 }
 
@@ -80,6 +80,45 @@ static txd_status sinusoids(txd_run *run)
     return txd_taps_offer(run, TXD_POINT_EMBED_POS, -1);
 }
 
+/* To the width of the model. */
+static struct txd_linear_map leading_in(const txd_run *run)
+{
+    const txd_config *c = run->model->config;
+
+    return (struct txd_linear_map){
+        .out = TXD_POINT_EMBED_IN,
+        .x = run->value[TXD_POINT_EMBED_TOK],
+        .weight = txd_model_parameter(run->model, TXD_PARAM_EMBED_IN_WEIGHT, -1),
+        .n = c->d_model,
+        .k = txd_embed_width(c),
+    };
+}
+
+static txd_status lead_in(txd_run *run)
+{
+    struct txd_linear_map map = leading_in(run);
+
+    return txd_layer_linear(run, -1, &map);
+}
+
+static txd_status lead_in_back(txd_run *run)
+{
+    struct txd_linear_back back = {.map = leading_in(run),
+                                   .d_out = run->d_own[TXD_POINT_EMBED_IN],
+                                   .d_x = run->d_own[TXD_POINT_EMBED_TOK]};
+
+    TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_EMBED_IN, -1));
+    return txd_layer_linear_back(run, -1, &back);
+}
+
+/* What is scaled. */
+static txd_point unscaled(const txd_run *run)
+{
+    return txd_point_exists(run->model->config, TXD_POINT_EMBED_IN)
+               ? TXD_POINT_EMBED_IN
+               : TXD_POINT_EMBED_TOK;
+}
+
 static struct txd_scale_args scaling(txd_run *run, txd_op op)
 {
     return (struct txd_scale_args){
@@ -94,7 +133,7 @@ static txd_status scale(txd_run *run)
     struct txd_scale_args args = scaling(run, TXD_OP_scale);
 
     args.out = run->own[TXD_POINT_EMBED_SCALED];
-    args.x = run->value[TXD_POINT_EMBED_TOK];
+    args.x = run->value[unscaled(run)];
     TXD_TRY(ops_of(run)->ops.scale(&run->ctx, &args));
     run->value[TXD_POINT_EMBED_SCALED] = args.out;
     return txd_taps_offer(run, TXD_POINT_EMBED_SCALED, -1);
@@ -105,7 +144,7 @@ static txd_status scale_back(txd_run *run)
     struct txd_scale_args args = scaling(run, TXD_OP_scale_back);
 
     TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_EMBED_SCALED, -1));
-    args.out = run->d_own[TXD_POINT_EMBED_TOK];
+    args.out = run->d_own[unscaled(run)];
     args.x = run->d_own[TXD_POINT_EMBED_SCALED];
     return ops_of(run)->ops.scale_back(&run->ctx, &args);
 }
@@ -164,6 +203,8 @@ txd_status txd_embeddings_forward(txd_run *run)
     const txd_config *c = run->model->config;
 
     TXD_TRY(embed(run, TXD_POINT_EMBED_TOK));
+    if (txd_point_exists(c, TXD_POINT_EMBED_IN))
+        TXD_TRY(lead_in(run));
     if (txd_point_exists(c, TXD_POINT_EMBED_SCALED))
         TXD_TRY(scale(run));
     if (c->positions == TXD_POSITIONS_LEARNED)
@@ -188,5 +229,7 @@ txd_status txd_embeddings_backward(txd_run *run)
         TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_EMBED_POS, -1));
     if (txd_point_exists(c, TXD_POINT_EMBED_SCALED))
         TXD_TRY(scale_back(run));
+    if (txd_point_exists(c, TXD_POINT_EMBED_IN))
+        TXD_TRY(lead_in_back(run));
     return embed_back(run, TXD_POINT_EMBED_TOK);
 }

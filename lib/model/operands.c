@@ -111,8 +111,14 @@ static bool add_joint(list *to, const txd_config *config, txd_point point)
 static void add_rest(list *to, const txd_config *config, const txd_site *site)
 {
     switch (site->point) {
+    case TXD_POINT_EMBED_IN:
+        add(to, TXD_POINT_EMBED_TOK, false);
+        return;
     case TXD_POINT_EMBED_SCALED:
-        add(to, TXD_POINT_EMBED_TOK, true);
+        add(to,
+            txd_point_exists(config, TXD_POINT_EMBED_IN) ? TXD_POINT_EMBED_IN
+                                                         : TXD_POINT_EMBED_TOK,
+            true);
         return;
     case TXD_POINT_EMBED_OUT:
         add_embeddings(to, config);
@@ -121,10 +127,19 @@ static void add_rest(list *to, const txd_config *config, const txd_site *site)
         if (site->layer == 0)
             add(to, txd_embed_end(config), true);
         return;
+    case TXD_POINT_HEAD_ACT:
+        add(to, TXD_POINT_HEAD_DENSE, true);
+        return;
+    case TXD_POINT_HEAD_DENSE:
+    case TXD_POINT_HEAD_IN:
+    case TXD_POINT_LOGITS_RAW:
+        add(to, txd_head_reads(config, site->point), false);
+        return;
     case TXD_POINT_LOGITS:
-        add(to,
-            config->final_norm ? TXD_POINT_FINAL_NORM : txd_stream_after_layer(config),
-            false);
+        if (txd_head_out(config) == TXD_POINT_LOGITS)
+            add(to, txd_head_reads(config, TXD_POINT_LOGITS), false);
+        else
+            add(to, TXD_POINT_LOGITS_RAW, true);
         return;
     case TXD_POINT_LOSS_TOKEN:
         add(to, TXD_POINT_LOGITS, false);

@@ -42,6 +42,8 @@ static size_t dim_of(const txd_config *c, char axis)
         return c->vocab;
     case 'n':
         return c->max_seq_len + c->position_offset;
+    case 'w':
+        return txd_embed_width(c);
     case 'm':
         return c->d_ff;
     case 'Q':
@@ -218,6 +220,7 @@ static txd_status fill(txd_params *params, const txd_config *config, txd_dtype d
 }
 
 #define HAS_NORM (c->norm_placement != TXD_PLACEMENT_BRANCH)
+#define HAS_OTHER_WIDTH (txd_embed_width(c) != c->d_model)
 #define HAS_NORM_OVER                                                                  \
     (c->norm_placement == TXD_PLACEMENT_SANDWICH ||                                    \
      c->norm_placement == TXD_PLACEMENT_BRANCH)

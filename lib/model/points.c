@@ -239,6 +239,11 @@ txd_status txd_point_parse_gradient(txd_point *point, int *layer, const char *na
     return txd_point_parse(point, layer, value);
 }
 
+size_t txd_embed_width(const txd_config *config)
+{
+    return config->embed_dim > 0 ? config->embed_dim : config->d_model;
+}
+
 int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_point point,
                    const txd_extent *extent)
 {
@@ -247,9 +252,11 @@ int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_poin
 
     for (; axes[rank]; rank++)
         dims[rank] = dim_of(config, point, axes[rank], extent);
-    if (txd_point_in_self(point) ==
-        TXD_POINT_ATTN_MERGED) /* its width is not that of the model */
+    /* Those whose width is not that of the model. */
+    if (txd_point_in_self(point) == TXD_POINT_ATTN_MERGED)
         dims[rank - 1] = config->n_heads * config->value_dim;
+    if (point == TXD_POINT_EMBED_TOK || point == TXD_POINT_HEAD_IN)
+        dims[rank - 1] = txd_embed_width(config);
     return rank;
 }
 
@@ -342,6 +349,17 @@ bool txd_point_exists(const txd_config *config, txd_point point)
     case TXD_POINT_MLP_GATE:
     case TXD_POINT_MLP_GATE_ACT:
         return config->gated;
+    case TXD_POINT_LOGITS_RAW:
+        return !config->is_encoder &&
+               (txd_config_scales_logits(config) || config->logit_softcap != 0);
+    case TXD_POINT_HEAD_DENSE:
+    case TXD_POINT_HEAD_ACT:
+    case TXD_POINT_HEAD_NORM:
+        return !config->is_encoder && config->head_transform;
+    case TXD_POINT_EMBED_IN:
+        return txd_embed_width(config) != config->d_model;
+    case TXD_POINT_HEAD_IN:
+        return !config->is_encoder && txd_embed_width(config) != config->d_model;
     case TXD_POINT_EMBED_SCALED:
         return config->embed_scale != 0 && config->embed_scale != 1;
     case TXD_POINT_EMBED_NORM:

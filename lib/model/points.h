@@ -56,6 +56,9 @@ typedef struct txd_extent {
     size_t batch, length, memory, past;
 } txd_extent;
 
+/* Lanes of a token's embedding. */
+size_t txd_embed_width(const txd_config *config);
+
 /* Shape of the whole value at a point: one entry per axis letter. Returns the rank. */
 int txd_point_dims(size_t dims[TXD_MAX_RANK], const txd_config *config, txd_point point,
                    const txd_extent *extent);

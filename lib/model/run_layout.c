@@ -209,6 +209,9 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     run->logits = NULL;
     if (!run->model->config->is_encoder)
         run->logits = carve(carver, run->logit_rows * vocab, bytes);
+    run->raw_logits = run->logits;
+    if (txd_point_exists(run->model->config, TXD_POINT_LOGITS_RAW))
+        run->raw_logits = carve(carver, run->logit_rows * vocab, bytes);
     if (run->options.backward)
         carve_backward(run, carver);
     carve_maps(run, carver);

@@ -88,6 +88,11 @@ static bool reads_again(txd_point point)
     case TXD_POINT_MLP_UP:
     case TXD_POINT_MLP_ACT:
     case TXD_POINT_MLP_OUT:
+    case TXD_POINT_EMBED_IN:
+    case TXD_POINT_HEAD_DENSE:
+    case TXD_POINT_HEAD_ACT:
+    case TXD_POINT_HEAD_IN:
+    case TXD_POINT_LOGITS_RAW:
     case TXD_POINT_LOGITS:
         return true;
     default:

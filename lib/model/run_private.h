@@ -196,21 +196,22 @@ struct txd_run {
     char *slot;          /* one per tap, for whole values */
     size_t *slot_offset; /* of each tap; [tap_count] = total */
     void *logits;        /* a row tile */
+    void *raw_logits;    /* what the head makes of it; where that is all, the same */
     void *formed;        /* memory of `planes` */
     size_t formed_bytes; /* of it */
     void **planes;       /* (layer, attention kind): where somebody
                             edits one of them, the values of tiles as
                             (b, h, q, k) each; else NULL */
     struct txd_stats_part tile_stats[TXD_TILE_POINTS];
-    struct txd_stats_part logit_stats;
-    txd_point stream_end; /* what the output head reads */
+    struct txd_stats_part logit_stats[2]; /* raw, logits */
+    txd_point stream_end;                 /* what the pass makes of the stream */
     double loss;
 
     /* The backward half: gradients of the points of the current layer and of those
      * outside of layers, in their own buffers; in `gradient` once they are complete. */
     void *d_own[TXD_POINT_COUNT], *gradient[TXD_POINT_COUNT];
     bool begun[TXD_POINT_COUNT]; /* something has reached it (txd_gradient_begun) */
-    void *d_logits;              /* a row tile */
+    void *d_logits;              /* a row tile; then of what the head makes */
     void *d_parameters;          /* laid out by the offsets of the model's parameters */
 };
 
@@ -267,7 +268,7 @@ struct txd_logit_tile {
     bool last;
 };
 txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile,
-                                 txd_site_kind kind);
+                                 txd_site_kind kind, txd_point point);
 txd_status txd_taps_step_end(txd_run *run);
 
 /* What `earlier` and `gradient` may look into: whole values, or one tile. */
@@ -325,7 +326,15 @@ txd_status txd_run_store(txd_run *run, void *values, size_t count);
 txd_extent txd_run_extent(const txd_run *run);
 size_t txd_run_keys(const txd_run *run, txd_attention_kind kind);
 
-/* What layer 0 reads (embeddings.c). */
+/* The operations of a layer; of none, if it is -1. */
+static inline struct txd_layer_ops *txd_run_ops(const txd_run *run, int layer)
+{
+    return &run->layer_ops[layer < 0 ? (int)run->model->config->n_layers : layer];
+}
+
+/* What layer 0 reads (embeddings.c); from what the last one makes to the loss
+ * (head.c). */
+txd_status txd_head_forward(txd_run *run);
 txd_status txd_embeddings_forward(txd_run *run);
 /* The sublayers of a block (attention.c, mlp.c): read run->value, offer every point. */
 txd_status txd_attention_forward(txd_run *run, int layer, txd_attention_kind kind);
@@ -335,13 +344,6 @@ txd_status txd_decoder_forward(txd_run *run);
 txd_status txd_decoder_backward(txd_run *run);
 /* Calls back after `done` layers, those of the way back included. */
 txd_status txd_run_progress(txd_run *run, size_t done);
-/* run->logits = those of these rows of (b, t). */
-txd_status txd_logit_rows(txd_run *run, size_t row, size_t rows);
-/* Runs `body` over the row tiles of the logits, in order. */
-txd_status txd_logits_in_tiles(txd_run *run,
-                               txd_status (*body)(txd_run *run,
-                                                  const struct txd_logit_tile *tile));
-
 /* Moves the value of a point, which is another's, to memory of its own if it has any:
  * where a tap edits it. */
 void txd_run_repeat(txd_run *run, txd_point point, size_t count);

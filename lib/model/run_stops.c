@@ -28,8 +28,8 @@ size_t txd_stops_first_of_work(const txd_run *run, size_t stop)
 
     if (own >= TXD_POINT_ATTN_SCORES && own <= TXD_POINT_ATTN_HEADS)
         return beside(run, stop, TXD_POINT_ATTN_SCORES);
-    if (own == TXD_POINT_LOSS_TOKEN)
-        return (size_t)txd_run_stop(run, TXD_POINT_LOGITS, -1);
+    if (own == TXD_POINT_LOSS_TOKEN || own == TXD_POINT_LOGITS)
+        return (size_t)txd_run_stop(run, txd_head_out(config_of(run)), -1);
     return stop;
 }
 
@@ -39,7 +39,7 @@ size_t txd_stops_last_of_work(const txd_run *run, size_t stop)
 
     if (own >= TXD_POINT_ATTN_SCORES && own <= TXD_POINT_ATTN_HEADS)
         return beside(run, stop, TXD_POINT_ATTN_HEADS);
-    if (own == TXD_POINT_LOGITS)
+    if (own == TXD_POINT_LOGITS || own == TXD_POINT_LOGITS_RAW)
         return (size_t)txd_run_stop(run, TXD_POINT_LOSS_TOKEN, -1);
     return stop;
 }

@@ -193,6 +193,8 @@ static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point poi
         *out = txd_tile_tensor(run, source->tile, TXD_SITE_VALUE, point);
     else if (point == TXD_POINT_LOGITS && source->logit_tile != NULL)
         *out = logit_tensor(source, run->logits);
+    else if (point == TXD_POINT_LOGITS_RAW && source->logit_tile != NULL)
+        *out = logit_tensor(source, run->raw_logits);
     else if (run->value[point] != NULL)
         *out = whole_tensor(run, point, run->value[point]);
     else
@@ -209,7 +211,8 @@ static txd_status later(txd_tensor *out, const txd_block *block, txd_point point
 
     if (tile)
         *out = txd_tile_tensor(run, source->tile, TXD_SITE_GRADIENT, point);
-    else if (point == TXD_POINT_LOGITS && source->logit_tile != NULL)
+    else if (txd_point_get(point)->place == TXD_PLACE_ROWS &&
+             point == block->site->point)
         *out = logit_tensor(source, run->d_logits);
     else if (run->gradient[point] != NULL)
         *out = whole_tensor(run, point, run->gradient[point]);

@@ -9,9 +9,9 @@
 #include "ops/cpu.h"
 #include "ops/ref.h"
 
-static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
-                            const struct txd_logit_tile *tile, const void *data,
-                            unsigned wishes)
+static void measure_logits(struct txd_stats_part *part, const txd_run *run,
+                           const struct txd_logit_tile *tile, const void *data,
+                           unsigned wishes)
 {
     size_t vocab = run->model->config->vocab;
     size_t row = tile->batch * run->length + tile->first;
@@ -27,15 +27,16 @@ static void add_logit_stats(struct txd_stats_part *part, txd_run *run,
     };
 
     (void)txd_taps_measure(run, &args, wishes);
-    txd_stats_merge(&run->logit_stats, part);
 }
 
 txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile,
-                                 txd_site_kind kind)
+                                 txd_site_kind kind, txd_point point)
 {
-    int stop = txd_run_stop(run, TXD_POINT_LOGITS, -1);
+    int stop = txd_run_stop(run, point, -1);
     const struct txd_wish *wish = &run->watch[kind].wishes[stop];
-    void *data = kind == TXD_SITE_GRADIENT ? run->d_logits : run->logits;
+    bool is_raw = point == TXD_POINT_LOGITS_RAW;
+    void *value = is_raw ? run->raw_logits : run->logits;
+    void *data = kind == TXD_SITE_GRADIENT ? run->d_logits : value;
     const size_t dims[3] = {1, tile->rows, run->model->config->vocab};
     const txd_extent extent = txd_run_extent(run);
     struct txd_block_source source = {run, NULL, tile};
@@ -47,15 +48,16 @@ txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile
         return TXD_OK;
     block = txd_taps_block(&source, kind, stop);
     block.value = txd_tensor_make(run->model->backend->dtype, data, 3, dims);
-    txd_point_dims(block.dims, run->model->config, TXD_POINT_LOGITS, &extent);
+    txd_point_dims(block.dims, run->model->config, point, &extent);
     block.start[0] = tile->batch;
     block.start[1] = tile->first;
     block.last = tile->last;
     if (wish->all & TXD_ASK_MEASURES) {
-        add_logit_stats(&part, run, tile, data, wish->all);
+        measure_logits(&part, run, tile, data, wish->all);
+        txd_stats_merge(&run->logit_stats[!is_raw], &part);
         block.part = &part;
         if (tile->last) {
-            txd_stats_final(stats, &run->logit_stats);
+            txd_stats_final(stats, &run->logit_stats[!is_raw]);
             block.stats = stats;
         }
     }

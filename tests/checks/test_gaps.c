@@ -117,7 +117,9 @@ START_TEST(no_gap_between_two_points_is_an_alarm)
     for (int g = 0; g < GAPS; g++)
         try_points(DECODER, &gaps[g]);
     try_points(FAMILY("norm_placement = \"sandwich\"; embed_scale = 1.5; "), &gaps[1]);
-    try_points(FAMILY("parallel = true; embed_norm = true; "), &gaps[1]);
+    try_points(FAMILY("parallel = true; embed_norm = true; embed_dim = 6; "
+                      "head_transform = true; logit_softcap = 3.0; "),
+               &gaps[1]);
 }
 END_TEST
 

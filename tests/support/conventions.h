@@ -75,6 +75,27 @@ static const struct convention {
      false},
     {"norms of queries and keys of a memory, which do not turn",
      "preset = \"gpt2\"; qk_norm = \"width\"; cross = true; n_kv_heads = 2;", true},
+    {"capped logits",
+     "preset = \"llama\"; logit_softcap = 2.5; embed_scale = 4.9; tie_embeddings = "
+     "true;",
+     false},
+    {"scaled logits, a bias on the head",
+     "preset = \"gpt2\"; logit_scale = 0.6; head_bias = true; parallel = true; "
+     "shared_norm = true; tie_embeddings = false;",
+     false},
+    {"scaled and capped logits",
+     "preset = \"mini\"; logit_scale = -1.7; logit_softcap = 3.0; head_bias = true;",
+     false},
+    {"a head with a transform",
+     "preset = \"gpt2\"; head_transform = true; head_bias = true; norm_placement = "
+     "\"post\"; embed_norm = true; activation = \"gelu\";",
+     false},
+    {"narrower embeddings",
+     "preset = \"gpt2\"; embed_dim = 6; position_offset = 2; embed_scale = 1.5;",
+     false},
+    {"wider embeddings, a transform",
+     "preset = \"llama\"; embed_dim = 30; head_transform = true; logit_scale = 0.5;",
+     false},
     {"gains of layer norms from elsewhere", "preset = \"gpt2\"; norm_offset = -0.25;",
      false},
 };
