@@ -133,6 +133,10 @@ static txd_status open_file(txd_tokenizer **out, const char *path)
             return open_beside(out, path);
     if (kind == TXD_FILE_JSON || ends_with(name, ".json"))
         return open_json(out, path);
+    if (kind == TXD_FILE_TEXT)
+        return txd_fail(TXD_ERR_FORMAT,
+                        "%s: expected a tokenizer or a model with one, found a text",
+                        path);
     TXD_TRY(txd_file_map(&mapped, path));
     status = open_binary(out, path, &mapped, kind);
     txd_file_unmap(&mapped);

@@ -4,13 +4,15 @@
 it, where it comes from, and what is refused."""
 import json
 import os
+import random
 import subprocess
 import sys
+import unicodedata
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import (PROGRAM, equal, exits, finish, holds, model, ok,  # noqa: E402
-                     skip, write)
+from program import (PROGRAM, SOURCE, equal, exits, finish, holds,  # noqa: E402
+                     model, ok, skip, write)
 
 STORIES = model("stories260K")
 GPT2 = model("gpt2-bpe")
@@ -85,6 +87,49 @@ def refusals():
     refused("no vocabulary", "{}", "model.vocab")
     refused("half a file", small()[:100], "byte 100")
     exits(2, "a folder without a tokenizer", "tokenize", ".", "ab")
+    write("model.cfg", 'model : { from = "x"; };')
+    result = exits(2, "a MODEL.cfg", "tokenize", "model.cfg", "ab")
+    holds("is a text", result.err, "found a text")
+
+
+def ids_of(name, text):
+    done = subprocess.run([PROGRAM, "tokenize", name, "-", "--no-special"],
+                          input=text.encode(), capture_output=True, check=False,
+                          timeout=60)
+    return done.stdout.split(b"\n")[0] if done.returncode == 0 else done.stderr
+
+
+def normal_forms():
+    """Composing is what Python does, for every character and for marks in any order."""
+    if unicodedata.unidata_version != "14.0.0":
+        skip("canonical forms", f"Python has Unicode {unicodedata.unidata_version}")
+        return
+    path = f"{SOURCE}/tests/fixtures/tokenizers/qwen2.json"
+    with open(path, encoding="utf-8") as file:
+        qwen2 = json.load(file)
+    qwen2["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False,
+                              "use_regex": False}
+    # No merges: ids are bytes, so that nothing hides a difference.
+    qwen2["model"]["merges"] = []
+    for form in ("NFC", "NFD"):
+        write(f"{form}.json", json.dumps({**qwen2, "normalizer": {"type": form}}))
+    write("none.json", json.dumps({**qwen2, "normalizer": None}))
+    draw = random.Random(3)
+    marks = [chr(c) for c in range(0x110000) if unicodedata.combining(chr(c))]
+    bases = [chr(c) for c in range(0xC0, 0x30000) if unicodedata.decomposition(chr(c))]
+    texts = ["x".join(chr(c) for c in range(first, first + 0x4000)
+                      if not 0xD800 <= c < 0xE000)
+             for first in range(0, 0x30000, 0x4000)]
+    jamo = "".join(chr(c) for c in range(0x1100, 0x1200))
+    texts += [jamo * 2 + "\uac00\u11a8",
+              "".join(draw.choice(bases) + "".join(draw.choices(marks, k=i % 5))
+                      for i in range(9000)), "e" + "".join(draw.choices(marks, k=9000))]
+    for form in ("NFC", "NFD"):
+        wrong = [i for i, text in enumerate(texts) if ids_of(f"{form}.json", text) !=
+                 ids_of("none.json", unicodedata.normalize(form, text))]
+        equal(f"{form} is that of Python", wrong, [])
+    ok("which changes texts", ids_of("NFC.json", texts[0]) !=
+       ids_of("NFD.json", texts[0]) and len(ids_of("NFC.json", texts[0])) > 9000)
 
 
 def real():
@@ -103,12 +148,13 @@ def real():
                         f"{STORIES}/tok512.bin"],
            (once[0], ["\\n<s>\\n"] + once[1][1:]))
     pieces("bytes that are no character", [GPT2, "-"],
-           ("171 119 50256", ["<0xE4>", "<0xBD>", "<|endoftext|>"]),
+           ("19526 50256", ["<0xE4><0xBD>", "<|endoftext|>"]),
            b"\xe4\xbd<|endoftext|>")
     pieces("a zero byte", [GPT2, "-"], ("188", ["<0x00>"]), b"\0")
 
 
 forms()
 refusals()
+normal_forms()
 real()
 finish()

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Any bytes as a GGUF file with a tokenizer in its metadata.
+ */
+#include "fuzz_tokenizer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    txd_tokenizer *tokenizer = NULL;
+
+    if (txd_tokenizer_parse_gguf(&tokenizer, "fuzz", bytes, count) == TXD_OK)
+        fuzz_tokenizer(tokenizer, bytes, count);
+    return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Any bytes as a tokenizer.json.
+ */
+#include "fuzz_tokenizer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    txd_tokenizer *tokenizer = NULL;
+
+    if (txd_tokenizer_parse_json(&tokenizer, "fuzz", (const char *)bytes, count) ==
+        TXD_OK)
+        fuzz_tokenizer(tokenizer, bytes, count);
+    return 0;
+}
