@@ -173,7 +173,9 @@ static void say_positions(txd_text *out, const txd_config *c, size_t layer)
 
 static void say_embedding(txd_text *out, const txd_config *c)
 {
-    if (c->embed_scale != 1) {
+    if (c->embed_dim != c->d_model && c->embed_dim > 0)
+        txd_text_addf(out, "%zu lanes, ", c->embed_dim);
+    if (c->embed_scale != 1 && c->embed_scale != 0) {
         txd_text_add(out, "times ");
         txd_text_add_real(out, c->embed_scale);
     } else {
@@ -247,6 +249,14 @@ static void say_head(txd_text *out, const txd_config *c)
 {
     txd_text_add(out,
                  c->tie_embeddings ? "tied to the embedding" : "a matrix of its own");
+    if (c->head_transform)
+        txd_text_add(out, ", after a map, an activation and a norm");
+    if (c->head_bias)
+        txd_text_add(out, ", a bias");
+    if (c->logit_scale != 0 && c->logit_scale != 1)
+        add_named(out, "logits times", c->logit_scale);
+    if (c->logit_softcap > 0)
+        add_named(out, "logits capped at", c->logit_softcap);
 }
 
 txd_status txd_conventions_add(txd_facts *facts, const txd_config *config)

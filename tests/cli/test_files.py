@@ -217,7 +217,10 @@ def patterns():
             "gemma": ["gains + 1", "times "],
             "bloom": ["alibi", "a norm over the sum"],
             "opt": ["learned", "positions from row 2 on", "relu"],
-            "mistral": ["window of"]}.items():
+            "mistral": ["window of"],
+            "qwen3": ["norms of queries and keys per head"],
+            "olmo2": ["norms of queries and keys over all heads", "rmsnorm, branch"],
+            }.items():
         holds(f"the conventions of {name}", facts_of(name, f"{source}/{name}")[0],
               *parts)
 

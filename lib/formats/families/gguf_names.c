@@ -3,6 +3,8 @@
  * The names of tensors in GGUF files, which are those of one list for nearly all
  * architectures.
  */
+#include <stddef.h>
+
 #include "formats/families/family_internal.h"
 
 static const txd_tensor_name names[] = {
@@ -45,8 +47,12 @@ static const txd_tensor_name names[] = {
     {TXD_PARAM_HEAD_WEIGHT, "output.weight", TXD_LAYOUT_PLAIN},
 };
 
+/* Of old files: rotary frequencies that follow from their base. */
+static const char *const layer_buffers[] = {"attn_rot_embd*", NULL};
+
 const txd_naming txd_gguf_naming = {
     .layer = "blk.",
+    .layer_buffers = layer_buffers,
     .names = names,
     .name_count = TXD_COUNT_OF(names),
 };
