@@ -126,6 +126,24 @@ def made_files():
           expected, 5e-5)
 
 
+def untied():
+    """A head of its own in a .bin, against the same arrays as an npz."""
+    data = bytearray(read(f"{STORIES}/stories260K.bin"))
+    embedding = weights.load_bin(f"{STORIES}/stories260K.bin")["embed.tok.weight"]
+    data[20:24] = (-512).to_bytes(4, "little", signed=True)
+    write("untied.bin", bytes(data) + embedding[::-1].tobytes())
+    arrays = weights.load_bin("untied.bin")
+    ok("the head of a .bin is found", numpy.array_equal(arrays["head.weight"],
+                                                        embedding[::-1]))
+    numpy.savez("untied.npz", **arrays)
+    sizes = SIZES.replace("tie_embeddings = true", 'rope_pairing = "adjacent"')
+    found = logits_of(os.path.abspath("untied.bin"), "cpu32")
+    equal("an untied .bin: the bits of an npz", found.tobytes(), logits_of(
+        os.path.abspath("untied.npz"), "cpu32", sizes).tobytes())
+    ok("its head is read", numpy.array_equal(found[:, ::-1], logits_of(
+        f"{STORIES}/stories260K.bin", "cpu32")))
+
+
 def refused(name, source, *parts, extra=""):
     write("bad.cfg", f'model : {{ from = "{os.path.abspath(source)}"; {extra} }};\n'
           "input : { random : { length = 4; }; };\n")
@@ -240,6 +258,7 @@ if STORIES:
     real_files()
     narrowed_files()
     made_files()
+    untied()
     bad_files()
     infos()
 else:

@@ -2,6 +2,7 @@
 """Weights of a Llama checkpoint in numpy: a safetensors file read and written by its
 description, and the names that txdiag gives the same parameters."""
 import json
+import math
 import re
 import struct
 
@@ -55,3 +56,32 @@ def own_name(name):
 
 def own(tensors):
     return {own_name(name): values for name, values in tensors.items()}
+
+
+def load_bin(path):
+    """A file of llama2.c, version 0, under the names of txdiag's parameters."""
+    with open(path, "rb") as file:
+        data = file.read()
+    dim, hidden, layers, heads, kv_heads, vocab, length = struct.unpack(
+        "<7i", data[:28])
+    numbers, at = np.frombuffer(data[28:], np.float32), 0
+    kv = dim // heads * kv_heads
+
+    def take(*shape):
+        nonlocal at
+        at += math.prod(shape)
+        return numbers[at - math.prod(shape):at].reshape(shape)
+    out = {"embed.tok.weight": take(abs(vocab), dim)}
+    for name, shape in (("norm1", (dim,)), ("attn.q", (dim, dim)),
+                        ("attn.k", (kv, dim)), ("attn.v", (kv, dim)),
+                        ("attn.o", (dim, dim)), ("norm2", (dim,)),
+                        ("mlp.gate", (hidden, dim)), ("mlp.down", (dim, hidden)),
+                        ("mlp.up", (hidden, dim))):
+        for layer, values in enumerate(take(layers, *shape)):
+            out[f"layers.{layer}.{name}.weight"] = values
+    out["final_norm.weight"] = take(dim)
+    take(2, length, dim // heads // 2)
+    if vocab < 0:
+        out["head.weight"] = take(-vocab, dim)
+    assert at == numbers.size
+    return out
