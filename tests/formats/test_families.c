@@ -221,6 +221,56 @@ START_TEST(absent_fields_are_those_of_the_library)
 }
 END_TEST
 
+START_TEST(absent_fields_of_younger_families_are_those_of_the_library)
+{
+    txd_checkpoint *checkpoint = NULL;
+    const txd_config *c;
+
+    c = config_without(&checkpoint, "bloom",
+                       WITHOUT("layer_norm_epsilon", "tie_word_embeddings"));
+    ck_assert(c->layers[1].norm_eps == 1e-5);
+    ck_assert(c->tie_embeddings && c->embed_norm);
+    done(checkpoint);
+    c = config_without(&checkpoint, "opt",
+                       WITHOUT("activation_function", "word_embed_proj_dim",
+                               "do_layer_norm_before", "tie_word_embeddings"));
+    ck_assert_int_eq(c->activation, TXD_ACTIVATION_RELU);
+    ck_assert_int_eq(c->norm_placement, TXD_PLACEMENT_PRE);
+    ck_assert(c->tie_embeddings && c->final_norm);
+    ck_assert_uint_eq(c->position_offset, 2);
+    done(checkpoint);
+    c = config_without(&checkpoint, "gemma",
+                       WITHOUT("hidden_act", "rms_norm_eps", "tie_word_embeddings"));
+    ck_assert_int_eq(c->activation, TXD_ACTIVATION_GELU_TANH);
+    ck_assert(c->layers[1].norm_eps == 1e-6 && c->norm_offset == 1);
+    ck_assert(c->embed_scale == sqrt(18.0));
+    done(checkpoint);
+    c = config_without(&checkpoint, "olmo2", WITHOUT("rms_norm_eps"));
+    ck_assert(c->layers[1].norm_eps == 1e-5);
+    ck_assert_int_eq(c->norm_placement, TXD_PLACEMENT_BRANCH);
+    done(checkpoint);
+    c = config_without(&checkpoint, "qwen3",
+                       WITHOUT("layer_types", "use_sliding_window", "sliding_window"));
+    ck_assert_uint_eq(c->layers[1].window, 0);
+    ck_assert_int_eq(c->qk_norm, TXD_QK_NORM_HEAD);
+    done(checkpoint);
+}
+END_TEST
+
+/* "gelu" is what early files of Gemma say of the approximation by tanh. */
+START_TEST(the_activation_of_gemma_is_the_approximation_whatever_it_is_called)
+{
+    txd_checkpoint *checkpoint = NULL;
+
+    family_load(&file, "gemma");
+    family_set(&file, "hidden_act", "\"gelu\"");
+    OK(family_open(&checkpoint, &file));
+    ck_assert_int_eq(txd_checkpoint_config(checkpoint)->activation,
+                     TXD_ACTIVATION_GELU_TANH);
+    done(checkpoint);
+}
+END_TEST
+
 START_TEST(layers_differ_where_fields_do_not_list_them)
 {
     txd_checkpoint *checkpoint = NULL;
@@ -302,6 +352,8 @@ TEST_MAIN(every_fixture_opens, every_field_is_looked_at,
           sizes_that_no_file_can_have_are_refused,
           sizes_that_are_not_those_of_the_tensors_are_refused,
           absent_fields_are_those_of_the_library,
+          absent_fields_of_younger_families_are_those_of_the_library,
+          the_activation_of_gemma_is_the_approximation_whatever_it_is_called,
           layers_differ_where_fields_do_not_list_them,
           models_that_compute_something_else_are_refused_with_what_it_is,
           fields_of_other_arithmetic_are_refused_by_name)
