@@ -105,7 +105,7 @@ static txd_status read_heads(txd_reading *r, const txd_size_fields *fields)
 
 static void set_layer(txd_reading *r)
 {
-    r->config.loss_scale = r->config.embed_scale = 1;
+    r->config.loss_scale = r->config.embed_scale = r->config.logit_scale = 1;
     r->layer.causal = true;
     r->layer.fill = -INFINITY;
     r->layer.masked_row = TXD_MASKED_ROW_ZERO;

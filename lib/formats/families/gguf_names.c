@@ -45,6 +45,7 @@ static const txd_tensor_name names[] = {
     {TXD_PARAM_FINAL_WEIGHT, "output_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_FINAL_BIAS, "output_norm.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_HEAD_WEIGHT, "output.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_HEAD_BIAS, "output.bias", TXD_LAYOUT_PLAIN},
 };
 
 /* Of old files: rotary frequencies that follow from their base. */

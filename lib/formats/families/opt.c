@@ -8,6 +8,7 @@
 static const txd_tensor_name names[] = {
     {TXD_PARAM_EMBED_TOK, "embed_tokens.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_EMBED_POS, "embed_positions.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_EMBED_IN_WEIGHT, "project_in.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM1_WEIGHT, "self_attn_layer_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM1_BIAS, "self_attn_layer_norm.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_Q_WEIGHT, "self_attn.q_proj.weight", TXD_LAYOUT_PLAIN},
@@ -26,6 +27,7 @@ static const txd_tensor_name names[] = {
     {TXD_PARAM_DOWN_BIAS, "fc2.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_FINAL_WEIGHT, "final_layer_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_FINAL_BIAS, "final_layer_norm.bias", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_HEAD_IN_WEIGHT, "project_out.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_HEAD_WEIGHT, "/lm_head.weight", TXD_LAYOUT_PLAIN},
 };
 
@@ -64,19 +66,6 @@ static txd_status read_norms(txd_reading *r)
     return TXD_OK;
 }
 
-static txd_status check_width(const txd_reading *r)
-{
-    static const char field[] = "word_embed_proj_dim";
-    size_t width = r->config.d_model;
-
-    TXD_TRY(txd_reading_size(&width, r, field, 1, 16777216));
-    if (width == r->config.d_model)
-        return TXD_OK;
-    return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED,
-                            "embeddings of another width than hidden_size are not "
-                            "supported");
-}
-
 static txd_status read(txd_reading *r)
 {
     r->config = (txd_config){.norm = TXD_NORM_LAYER,
@@ -87,7 +76,8 @@ static txd_status read(txd_reading *r)
     if (r->config.max_seq_len == 0)
         return txd_reading_fail(r, sizes.length, TXD_ERR_FORMAT,
                                 "missing; it is needed");
-    TXD_TRY(check_width(r));
+    TXD_TRY(
+        txd_reading_size(&r->config.embed_dim, r, "word_embed_proj_dim", 1, 16777216));
     TXD_TRY(txd_reading_activation(r, "activation_function", "relu"));
     r->layer.norm_eps = 1e-5;
     TXD_TRY(read_norms(r));
