@@ -260,6 +260,37 @@ START_TEST(pieces_are_text_to_look_at)
 }
 END_TEST
 
+/* llama2.c makes bytes of a character that has no piece before it merges anything: a
+ * longer piece with it is never found. */
+START_TEST(llama2c_makes_bytes_first)
+{
+    static const int32_t expected[] = {1, 259, 3 + 0xC3, 3 + 0xA9, 260};
+    static const char *const more[] = {" ", "a",
+                                       "\xC3\xA9"
+                                       "a",
+                                       " a"};
+    txd_tokenizer *tokenizer = NULL;
+    txd_text file;
+
+    txd_text_init(&file);
+    txd_text_add_bytes(&file, "\x08\0\0\0", 4);
+    for (int id = 0; id < 263; id++) {
+        const char *piece = id < 259 ? "-" : more[id - 259];
+        const char head[8] = {[4] = (char)strlen(piece)};
+
+        txd_text_add_bytes(&file, head, sizeof head);
+        txd_text_add(&file, piece);
+    }
+    OK(txd_tokenizer_parse_bin(&tokenizer, "made", file.data, file.length));
+    ck_assert(encoded_is(tokenizer,
+                         "\xC3\xA9"
+                         "a",
+                         3, true, expected, 5));
+    txd_tokenizer_destroy(tokenizer);
+    txd_text_finish(&file);
+}
+END_TEST
+
 static double seconds_for(const txd_tokenizer *tokenizer, const char *text,
                           size_t count)
 {
@@ -308,4 +339,5 @@ TEST_MAIN(vocabularies_give_the_vectors_of_llama_cpp,
           llama2c_gives_its_own_cases_with_bos,
           stories_are_the_same_in_all_files_but_for_the_mark_itself,
           any_bytes_come_back_from_their_ids, a_byte_without_a_token_is_an_error,
-          pieces_are_text_to_look_at, a_long_text_takes_no_square_of_time)
+          pieces_are_text_to_look_at, llama2c_makes_bytes_first,
+          a_long_text_takes_no_square_of_time)

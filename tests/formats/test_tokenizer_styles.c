@@ -67,8 +67,8 @@ static size_t hold_style(const char *style, size_t *decoded)
 START_TEST(every_style_gives_the_ids_of_tokenizers)
 {
     static const char *const styles[] = {
-        "gpt2",      "gpt2_prefix",     "llama3", "qwen2", "starcoder",
-        "o200k",     "bloom",           "falcon", "added", "llama2",
+        "gpt2",      "gpt2_prefix",     "llama3", "qwen2", "starcoder",  "o200k",
+        "bloom",     "falcon",          "added",  "cuts",  "cuts_words", "llama2",
         "metaspace", "metaspace_words", "gemma",  "bert"};
     size_t decoded = 0;
 
