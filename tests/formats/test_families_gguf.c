@@ -125,6 +125,26 @@ START_TEST(a_stored_head_unties_the_model)
 }
 END_TEST
 
+START_TEST(windows_and_scaled_rotations_are_read)
+{
+    txd_checkpoint *checkpoint = NULL;
+
+    OK(open_with(&checkpoint,
+                 &(struct change){"llama.attention.sliding_window", NULL, 6}, true));
+    ck_assert_uint_eq(txd_checkpoint_config(checkpoint)->layers[0].window, 6);
+    txd_checkpoint_destroy(checkpoint);
+    OK(open_with(&checkpoint,
+                 &(struct change){"llama.attention.sliding_window", NULL, 0}, true));
+    ck_assert_uint_eq(txd_checkpoint_config(checkpoint)->layers[0].window, 0);
+    txd_checkpoint_destroy(checkpoint);
+    OK(open_with(&checkpoint, &(struct change){"llama.rope.scaling.type", "linear", 0},
+                 true));
+    ck_assert_int_eq(txd_checkpoint_config(checkpoint)->layers[0].rope_scaling,
+                     TXD_ROPE_LINEAR);
+    txd_checkpoint_destroy(checkpoint);
+}
+END_TEST
+
 START_TEST(values_that_make_no_sense_are_refused_by_their_key)
 {
     static const char *const sizes[] = {
@@ -174,5 +194,6 @@ START_TEST(models_that_compute_something_else_are_refused)
 END_TEST
 
 TEST_MAIN(metadata_become_a_configuration, a_stored_head_unties_the_model,
+          windows_and_scaled_rotations_are_read,
           values_that_make_no_sense_are_refused_by_their_key,
           models_that_compute_something_else_are_refused)

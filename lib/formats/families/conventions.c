@@ -181,7 +181,9 @@ txd_status txd_reading_window(txd_reading *r, size_t absent)
 
     if (txd_reading_is_absent(r, field))
         r->layer.window = absent;
-    return txd_reading_size(&r->layer.window, r, field, 1, LENGTH_LIMIT);
+    /* GGUF files write 0 for none. */
+    return txd_reading_size(&r->layer.window, r, field, r->architecture ? 0 : 1,
+                            LENGTH_LIMIT);
 }
 
 txd_status txd_reading_layer_type(const txd_reading *r, txd_layer_config *layer,
