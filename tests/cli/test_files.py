@@ -237,6 +237,10 @@ def patterns():
             "opt": ["learned", "positions from row 2 on", "relu"],
             "mistral": ["window of"],
             "qwen3": ["norms of queries and keys per head"],
+            "gemma2": ["capped at", "sandwich", "logits capped at", "window of",
+                       "no window in layers"],
+            "gemma3": ["in layers", "scaled (linear, factor", "sandwich, eps"],
+            "phi": ["one for both branches of parallel blocks", "a bias"],
             "olmo2": ["norms of queries and keys over all heads", "rmsnorm, branch"],
             }.items():
         holds(f"the conventions of {name}", facts_of(name, f"{source}/{name}")[0],

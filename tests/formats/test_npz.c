@@ -92,6 +92,30 @@ START_TEST(stored_and_deflated_archives_give_their_arrays)
 }
 END_TEST
 
+/* Memory that goes is filled by the sanitizers. */
+START_TEST(rows_that_were_let_go_can_be_read_again)
+{
+    const size_t start[2][2] = {{0, 0}, {1, 0}}, size[2] = {1, 3};
+    float memory[6], row[3];
+    txd_trace *trace;
+
+    OK(txd_npz_open(&trace, npz_file("pair.npz", pair, 2, true)));
+    for (size_t round = 0; round < 6; round++) {
+        size_t i = round % 2;
+
+        OK(txd_trace_read(trace, row, 0, start[i], size, TXD_F32));
+        ck_assert_mem_eq(row, values + 3 * i, sizeof row);
+        txd_trace_release(trace, 0, i, 1);
+    }
+    txd_trace_release(trace, 0, 0, 2);
+    txd_trace_release(trace, 0, 2, 1); /* beyond it: nothing */
+    txd_trace_release(trace, 9, 0, 1);
+    OK(txd_trace_read_all(trace, memory, 6, 0, TXD_F32));
+    ck_assert_mem_eq(memory, values, sizeof memory);
+    txd_trace_destroy(trace);
+}
+END_TEST
+
 START_TEST(an_array_that_cannot_be_read_does_not_hide_the_others)
 {
     const npz_array arrays[2] = {{"words.npy", "<U2", "(1,)", values, 8}, pair[0]};
@@ -245,6 +269,7 @@ START_TEST(a_damaged_header_is_refused_by_member)
 END_TEST
 
 TEST_MAIN(stored_and_deflated_archives_give_their_arrays,
+          rows_that_were_let_go_can_be_read_again,
           an_array_that_cannot_be_read_does_not_hide_the_others,
           what_is_no_archive_is_refused,
           a_size_that_the_packed_bytes_cannot_hold_is_refused,
