@@ -39,22 +39,28 @@ static bool is_first(const char *const *sentences, size_t i)
     return true;
 }
 
+static size_t count_same(const char *const *sentences, size_t count, size_t i)
+{
+    size_t same = 0;
+
+    for (size_t j = 0; j < count; j++)
+        same += strcmp(sentences[j], sentences[i]) == 0;
+    return same;
+}
+
 static void add_groups(txd_text *out, const char *const *sentences, size_t count)
 {
-    bool differ = false;
-
-    for (size_t i = 1; i < count; i++)
-        differ = differ || strcmp(sentences[i], sentences[0]) != 0;
     for (size_t i = 0; i < count; i++) {
+        size_t same;
+
         if (!is_first(sentences, i))
             continue;
+        same = count_same(sentences, count, i);
         txd_text_addf(out, "%s%s", i > 0 ? "; " : "", sentences[i]);
-        if (differ) {
-            txd_text_add(out, " in layers ");
-            add_ranges(out, sentences, count, i);
-        }
-        if (!differ)
+        if (same == count)
             return;
+        txd_text_add(out, same == 1 ? " in layer " : " in layers ");
+        add_ranges(out, sentences, count, i);
     }
 }
 
