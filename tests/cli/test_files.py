@@ -239,8 +239,9 @@ def patterns():
             "qwen3": ["norms of queries and keys per head"],
             "gemma2": ["capped at", "sandwich", "logits capped at", "window of",
                        "no window in layer 1"],
-            "gemma3": ["not scaled in layers 0:2,3; ", "scaled (linear, factor 2) in layer 2",
-                       "window of 4 in layers", "no window in layer 2", "sandwich, eps"],
+            "gemma3": ["not scaled in layers 0:2,3; ", "window of 4 in layers",
+                       "scaled (linear, factor 2) in layer 2",
+                       "no window in layer 2", "sandwich, eps"],
             "phi": ["one for both branches of parallel blocks", "a bias"],
             "olmo2": ["norms of queries and keys over all heads", "rmsnorm, branch"],
             }.items():
