@@ -127,6 +127,13 @@ static double bound_of_elements(const txd_origin *o)
     }
 }
 
+/* Rows of a table. */
+static bool is_table(txd_point point)
+{
+    return point == TXD_POINT_EMBED_TOK || point == TXD_POINT_EMBED_POS ||
+           point == TXD_POINT_EMBED_TYPE;
+}
+
 static double bound_of_norm(const txd_origin *o)
 {
     const txd_config *claimed = o->params->claimed;
@@ -145,7 +152,7 @@ static double bound_of(const txd_origin *o)
         return (double)NAN;
     if (txd_point_is_norm(o->site->point))
         return bound_of_norm(o);
-    if (o->site->point == TXD_POINT_EMBED_TOK || o->site->point == TXD_POINT_EMBED_POS)
+    if (is_table(o->site->point))
         return weight;
     if (m->operand_count == 0)
         return (double)NAN;
@@ -272,7 +279,7 @@ static bool say_table(txd_finding *finding, const txd_origin *o)
     double bound = bound_of(o);
     char format[64], text[32];
 
-    if (o->site->point != TXD_POINT_EMBED_TOK && o->site->point != TXD_POINT_EMBED_POS)
+    if (!is_table(o->site->point))
         return false;
     if (!isinf(o->site->value) || !(bound > o->largest))
         return false;

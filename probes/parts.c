@@ -82,6 +82,11 @@ void txd_probe_uses_print(txd_text *out, const txd_probe_use *uses, size_t count
     }
 }
 
+int txd_input_parts(const txd_probe_context *context)
+{
+    return context->claimed->token_types > 0 ? TXD_INPUT_PARTS : TXD_INPUT_TYPES;
+}
+
 txd_dataset_spec txd_input_spec(char path[32], const txd_probe_context *context,
                                 txd_input_part part)
 {
@@ -94,6 +99,7 @@ txd_dataset_spec txd_input_spec(char path[32], const txd_probe_context *context,
         [TXD_INPUT_LABELS] = {"labels", "token", ""},
         [TXD_INPUT_DOCUMENT] = {"document", "1", "input.document"},
         [TXD_INPUT_CALL] = {"call", "1", ""},
+        [TXD_INPUT_TYPES] = {"types", "1", "input.types"},
     };
     txd_dataset_spec spec = {
         .path = path,

@@ -35,8 +35,12 @@ typedef enum txd_input_part {
     TXD_INPUT_LABELS,
     TXD_INPUT_DOCUMENT,
     TXD_INPUT_CALL,
+    TXD_INPUT_TYPES, /* of models that have them: the last */
     TXD_INPUT_PARTS
 } txd_input_part;
+
+/* How many of them the model has. */
+int txd_input_parts(const txd_probe_context *context);
 
 /* /input/<part> (s, b, t) int32; `path` is written to and pointed into. */
 txd_dataset_spec txd_input_spec(char path[32], const txd_probe_context *context,

@@ -82,7 +82,7 @@ static txd_status add_inputs(listing *list, const txd_probe_context *context)
     txd_probe_dataset dataset = {.name = "input"};
     char path[32];
 
-    for (int i = 0; i < TXD_INPUT_PARTS; i++) {
+    for (int i = 0; i < txd_input_parts(context); i++) {
         dataset.spec = txd_input_spec(path, context, (txd_input_part)i);
         TXD_TRY(add_dataset(list, &dataset));
     }

@@ -74,7 +74,7 @@ static txd_status make_inputs(txd_recorder *recorder)
 {
     const txd_probe_context *context = &recorder->context;
 
-    for (int i = 0; i < TXD_INPUT_PARTS; i++) {
+    for (int i = 0; i < txd_input_parts(&recorder->context); i++) {
         char path[32];
         txd_dataset_spec spec = txd_input_spec(path, context, (txd_input_part)i);
 
@@ -218,15 +218,16 @@ static txd_status write_inputs(txd_recorder *recorder, const txd_inputs *inputs)
         [TXD_INPUT_VALID] = inputs->valid,
         [TXD_INPUT_POSITIONS] = inputs->positions,
         [TXD_INPUT_DOCUMENT] = inputs->document,
+        [TXD_INPUT_TYPES] = inputs->types,
     };
     const size_t start[2] = {0, 0}, count[2] = {inputs->batch, inputs->length};
 
-    for (int i = 0; i < TXD_INPUT_PARTS; i++) {
+    for (int i = 0; i < txd_input_parts(&recorder->context); i++) {
         const int32_t *data = parts[i] ? parts[i] : recorder->scratch;
 
         if (i == TXD_INPUT_LABELS)
             fill_labels(recorder->scratch, inputs);
-        if (i == TXD_INPUT_CALL)
+        else if (!parts[i])
             memset(recorder->scratch, 0,
                    inputs->batch * inputs->length * sizeof *recorder->scratch);
         TXD_TRY(txd_recording_write(recorder->recording, recorder->inputs[i],

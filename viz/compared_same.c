@@ -318,9 +318,9 @@ static txd_status same_memory(txd_arena *arena, const txd_trace *a, const txd_tr
 
 txd_status txd_compared_same(const txd_trace *a, const txd_trace *b)
 {
-    static const char *const inputs[] = {"input/tokens", "input/valid",
-                                         "input/positions", "input/document",
-                                         "input/memory_valid"};
+    static const char *const inputs[] = {"input/tokens",       "input/valid",
+                                         "input/positions",    "input/document",
+                                         "input/memory_valid", "input/types"};
     txd_arena *arena;
     txd_status status;
 

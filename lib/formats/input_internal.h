@@ -61,8 +61,8 @@ struct txd_token_source {
     uint64_t seed;
     const char *stream; /* name of its random numbers */
     size_t batch;       /* before reading: rows of random tokens, unless it says so */
-    const txd_tokenizer *tokenizer;                  /* NULL: none was asked for */
-    struct txd_id_rows tokens, positions, documents; /* no rows: the default */
+    const txd_tokenizer *tokenizer; /* NULL: none was asked for */
+    struct txd_id_rows tokens, positions, documents, types; /* no rows: default */
     bool random, pad_left;
     int32_t pad_id;
     size_t length, steps; /* length: of a window */

@@ -46,6 +46,9 @@ const txd_key txd_input_keys[] = {
     {"input.documents", "list", "one document", "", "0 to 2147483647",
      "document number of every token, shaped like tokens; tokens see only their own "
      "document (positions do not start anew unless input.positions says so)"},
+    {"input.types", "list", "all 0", "", "0 to token_types - 1",
+     "type of every token, shaped like tokens, where the model has token types "
+     "(elsewhere token_type_ids)"},
     {"input.memory.file", "string", "one of file, random, tokens", "", "",
      "what cross-attention attends to: a .npz file with an array memory of shape "
      "(rows, d_model) or (batch, rows, d_model) and perhaps valid, for each of its "

@@ -38,7 +38,7 @@ static txd_status check_choice(const txd_setting *group, const char *path)
     return txd_input_fail(group, text);
 }
 
-/* Positions or documents: one for every token. */
+/* Positions, documents or types: one for every token. */
 static txd_status read_shaped(struct txd_id_rows *out, struct txd_token_source *source,
                               const txd_setting *group, const char *path,
                               const char *what)
@@ -51,7 +51,8 @@ static txd_status read_shaped(struct txd_id_rows *out, struct txd_token_source *
     if (!list)
         return TXD_OK;
     if (source->random)
-        return txd_input_fail(list, "random tokens take no positions and documents");
+        return txd_input_fail(list,
+                              "random tokens take no positions, documents and types");
     if (list->kind != TXD_SETTING_LIST)
         return txd_input_fail(list, "expected a list");
     TXD_TRY(txd_ids_from_list(&rows, source->arena, list, what, INT32_MAX));
@@ -205,6 +206,8 @@ static void fill_row(txd_inputs *inputs, const struct txd_token_source *source,
         inputs->valid[at + t] = t >= shift && t < shift + count;
     }
     memcpy(inputs->tokens + at + shift, source->tokens.rows[row].ids + begin, bytes);
+    if (source->types.count)
+        memcpy(inputs->types + at + shift, source->types.rows[row].ids + begin, bytes);
     if (source->documents.count)
         memcpy(inputs->document + at + shift, source->documents.rows[row].ids + begin,
                bytes);
@@ -248,6 +251,7 @@ txd_status txd_tokens_read(struct txd_token_source *source, const txd_setting *g
     TXD_TRY(read_shaped(&source->positions, source, group, "positions", "a position"));
     TXD_TRY(read_shaped(&source->documents, source, group, "documents",
                         "a document number"));
+    TXD_TRY(read_shaped(&source->types, source, group, "types", "a token type"));
     TXD_TRY(read_windows(source, group));
     TXD_TRY(check_size(source, group));
     return read_padding(source, group);

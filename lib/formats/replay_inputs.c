@@ -95,6 +95,7 @@ txd_status txd_feed_inputs(txd_feed *feed, int step)
     TXD_TRY(read_part(replay, inputs->tokens, replay->tokens, inputs, at));
     TXD_TRY(read_part(replay, inputs->valid, replay->valid, inputs, at));
     TXD_TRY(read_part(replay, inputs->document, replay->document, inputs, at));
+    TXD_TRY(read_part(replay, inputs->types, replay->types, inputs, at));
     TXD_TRY(read_part(replay, inputs->positions, replay->positions, inputs, at));
     if (replay->positions == TXD_REPLAY_NONE)
         txd_inputs_count_positions(inputs);

@@ -56,8 +56,8 @@ struct txd_replay {
     size_t series[TXD_REPLAY_SERIES], params; /* entries */
     const char *const *param_names;
     size_t param_count;
-    size_t tokens, positions, valid, document, lengths; /* entries */
-    size_t memory_values, memory_valid, memory_lengths; /* entries */
+    size_t tokens, positions, valid, document, types, lengths; /* entries */
+    size_t memory_values, memory_valid, memory_lengths;        /* entries */
     size_t steps, batch, length, memory; /* memory: rows of it, 0 without */
     txd_dtype format;                    /* of stored values */
     txd_storage storage;                 /* that made them coarser */

@@ -71,7 +71,8 @@ txd_status txd_replay_shape(size_t out[4], const txd_trace *recording)
 
 static txd_status take_tokens(txd_replay *replay, const size_t shape[4])
 {
-    const size_t parts[] = {replay->positions, replay->valid, replay->document};
+    const size_t parts[] = {replay->positions, replay->valid, replay->document,
+                            replay->types};
     txd_trace_info info;
 
     replay->steps = shape[0];
@@ -138,6 +139,7 @@ txd_status txd_replay_take_shape(txd_replay *replay)
     replay->positions = txd_replay_find(replay, "input/positions");
     replay->valid = txd_replay_find(replay, "input/valid");
     replay->document = txd_replay_find(replay, "input/document");
+    replay->types = txd_replay_find(replay, "input/types");
     replay->lengths = txd_replay_find(replay, "steps/length_q");
     replay->memory_values = txd_replay_find(replay, "input/memory");
     replay->memory_valid = txd_replay_find(replay, "input/memory_valid");

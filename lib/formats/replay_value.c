@@ -138,6 +138,8 @@ static void *input_of(const txd_feed *feed, txd_point point)
         return feed->inputs.valid;
     case TXD_POINT_INPUT_DOCUMENT:
         return feed->inputs.document;
+    case TXD_POINT_INPUT_TYPES:
+        return feed->inputs.types;
     default:
         return NULL;
     }

@@ -138,6 +138,8 @@ size_t txd_embed_terms(txd_point out[TXD_EMBED_TERMS], const txd_config *config)
     out[0] = last_of(config, token, 3);
     if (txd_point_exists(config, TXD_POINT_EMBED_POS))
         out[count++] = TXD_POINT_EMBED_POS;
+    if (txd_point_exists(config, TXD_POINT_EMBED_TYPE))
+        out[count++] = TXD_POINT_EMBED_TYPE;
     return count;
 }
 

@@ -46,9 +46,9 @@ txd_sublayer txd_sublayer_of(const txd_config *config, txd_sublayer_kind kind);
  */
 bool txd_sublayer_with(txd_sublayer *out, const txd_config *config, txd_point point);
 
-/* What the embeddings are the sum of, in order: the token's part, its position. Returns
- * how many. */
-#define TXD_EMBED_TERMS 2
+/* What the embeddings are the sum of, in order: the token's part, its position,
+ * its type. Returns how many. */
+#define TXD_EMBED_TERMS 3
 size_t txd_embed_terms(txd_point out[TXD_EMBED_TERMS], const txd_config *config);
 /* What layer 0 reads. */
 txd_point txd_embed_end(const txd_config *config);

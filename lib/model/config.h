@@ -114,6 +114,7 @@ typedef struct txd_config {
     bool qkv_bias, out_bias, mlp_bias, norm_bias;
     txd_qk_norm qk_norm;
     bool tie_embeddings;
+    size_t token_types;    /* rows of embed.type; 0 = none */
     size_t embed_dim;      /* width of the embeddings; 0 = d_model */
     bool head_transform;   /* linear, activation and norm before the output head */
     bool head_bias;        /* of the output head */

@@ -187,6 +187,7 @@ txd_status txd_decoder_forward(txd_run *run)
     run->value[TXD_POINT_INPUT_POSITIONS] = run->actual.positions;
     run->value[TXD_POINT_INPUT_VALID] = run->actual.valid;
     run->value[TXD_POINT_INPUT_DOCUMENT] = run->actual.document;
+    run->value[TXD_POINT_INPUT_TYPES] = run->actual.types;
     run->value[TXD_POINT_INPUT_LABELS] = run->targets;
     for (int p = TXD_POINT_INPUT_TOKENS; p <= TXD_POINT_INPUT_LABELS; p++)
         TXD_TRY(txd_taps_offer(run, (txd_point)p, -1));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * From token ids to what layer 0 reads, and back: the token's embedding, scaled, plus
- * its position's, normalised; each where the configuration has it (model/block.h).
+ * those of its position and its type, normalised; each where the configuration has it
+ * (model/block.h).
  */
 #include <string.h>
 
@@ -29,6 +30,9 @@ static struct txd_embed_args lookup(txd_run *run, txd_point out)
 
         table = (const char *)run->model->embed_pos + c->position_offset * row;
         ids = run->actual.positions;
+    } else if (out == TXD_POINT_EMBED_TYPE) {
+        table = txd_model_parameter(run->model, TXD_PARAM_EMBED_TYPE, -1);
+        ids = run->actual.types;
     }
     return (struct txd_embed_args){
         .at = txd_op_at(ops_of(run), TXD_OP_embed, -1, out),
@@ -211,6 +215,8 @@ txd_status txd_embeddings_forward(txd_run *run)
         TXD_TRY(embed(run, TXD_POINT_EMBED_POS));
     if (c->positions == TXD_POSITIONS_SINUSOIDAL)
         TXD_TRY(sinusoids(run));
+    if (c->token_types > 0)
+        TXD_TRY(embed(run, TXD_POINT_EMBED_TYPE));
     TXD_TRY(add(run));
     return c->embed_norm ? txd_layer_norm(run, -1, TXD_POINT_EMBED_NORM) : TXD_OK;
 }
@@ -223,6 +229,8 @@ txd_status txd_embeddings_backward(txd_run *run)
     if (c->embed_norm)
         TXD_TRY(txd_layer_norm_back(run, -1, TXD_POINT_EMBED_NORM));
     TXD_TRY(add_back(run));
+    if (c->token_types > 0)
+        TXD_TRY(embed_back(run, TXD_POINT_EMBED_TYPE));
     if (c->positions == TXD_POSITIONS_LEARNED)
         TXD_TRY(embed_back(run, TXD_POINT_EMBED_POS));
     if (c->positions == TXD_POSITIONS_SINUSOIDAL)

@@ -57,7 +57,8 @@ txd_status txd_inputs_make(txd_inputs *out, txd_arena *arena, size_t batch,
                            size_t length)
 {
     txd_inputs made = {.batch = batch, .length = length};
-    int32_t **arrays[] = {&made.tokens, &made.positions, &made.valid, &made.document};
+    int32_t **arrays[] = {&made.tokens, &made.positions, &made.valid, &made.document,
+                          &made.types};
     size_t count;
 
     TXD_TRY(txd_size_mul(&count, batch, length));
@@ -140,6 +141,25 @@ static txd_status check_memory(const txd_inputs *inputs, const txd_config *confi
     return TXD_OK;
 }
 
+static txd_status check_type(const txd_inputs *inputs, const txd_config *config,
+                             size_t row, size_t t)
+{
+    int32_t type = inputs->types ? inputs->types[row * inputs->length + t] : 0;
+
+    if (type == 0 || (type > 0 && (size_t)type < config->token_types))
+        return TXD_OK;
+    if (config->token_types == 0)
+        return txd_fail(
+            TXD_ERR_CONFIG,
+            "batch row %zu, place %zu: the token has type %d, but the model "
+            "has no token types (model.token_types)",
+            row, t, (int)type);
+    return txd_fail(TXD_ERR_CONFIG,
+                    "batch row %zu, place %zu: token type %d is none of the model's, 0 "
+                    "to %zu",
+                    row, t, (int)type, config->token_types - 1);
+}
+
 txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config)
 {
     if (inputs->batch == 0 || inputs->length == 0)
@@ -150,6 +170,7 @@ txd_status txd_inputs_check(const txd_inputs *inputs, const txd_config *config)
         for (size_t t = 0; t < inputs->length; t++) {
             TXD_TRY(check_token(inputs, config, row, t));
             TXD_TRY(check_position(inputs, config, row, t));
+            TXD_TRY(check_type(inputs, config, row, t));
         }
     }
     return TXD_OK;

@@ -23,6 +23,7 @@ struct txd_input_keys {
 typedef struct txd_inputs {
     size_t batch, length;
     int32_t *tokens, *positions, *valid, *document;
+    int32_t *types; /* rows of embed.type, where the model has it; NULL = all 0 */
     const char *const *pieces; /* (b, t) UTF-8, "" for padding; NULL = not known */
     /* What cross-attention attends to: (b, memory_length, d_model), TXD_F32 or TXD_F64,
      * and 1 for each of its real rows, 0 for padding (b, memory_length). */

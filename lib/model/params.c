@@ -42,6 +42,8 @@ static size_t dim_of(const txd_config *c, char axis)
         return c->vocab;
     case 'n':
         return c->max_seq_len + c->position_offset;
+    case 't':
+        return c->token_types;
     case 'w':
         return txd_embed_width(c);
     case 'm':

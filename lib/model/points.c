@@ -356,6 +356,9 @@ bool txd_point_exists(const txd_config *config, txd_point point)
     case TXD_POINT_HEAD_ACT:
     case TXD_POINT_HEAD_NORM:
         return !config->is_encoder && config->head_transform;
+    case TXD_POINT_INPUT_TYPES:
+    case TXD_POINT_EMBED_TYPE:
+        return config->token_types > 0;
     case TXD_POINT_EMBED_IN:
         return txd_embed_width(config) != config->d_model;
     case TXD_POINT_HEAD_IN:

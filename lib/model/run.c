@@ -260,6 +260,7 @@ static txd_status take_inputs(txd_run *run, const txd_inputs *inputs)
     memcpy(run->actual.valid, inputs->valid, count * sizeof(int32_t));
     memcpy(run->actual.document, inputs->document, count * sizeof(int32_t));
     for (size_t i = 0; i < count; i++) {
+        run->actual.types[i] = inputs->types ? inputs->types[i] : 0;
         run->padded[i] = !inputs->valid[i];
         run->targets[i] = txd_inputs_is_pair(inputs, i) ? inputs->tokens[i + 1] : -1;
     }

@@ -60,6 +60,7 @@ static void carve_inputs(struct txd_run *run, struct carver *carver)
     run->actual.positions = carve(carver, count, sizeof(int32_t));
     run->actual.valid = carve(carver, count, sizeof(int32_t));
     run->actual.document = carve(carver, count, sizeof(int32_t));
+    run->actual.types = carve(carver, count, sizeof(int32_t));
     run->actual.memory_length = run->memory_length;
     run->actual.memory_valid =
         carve(carver, run->batch * run->memory_length, sizeof(int32_t));

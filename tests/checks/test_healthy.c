@@ -180,8 +180,12 @@ START_TEST(the_conventions_of_families_are_healthy)
         snprintf(text, sizeof text,
                  "model : { %s vocab = 64; d_model = 32; n_heads = 4; n_layers = 3; "
                  "d_ff = 64; max_seq_len = 64; }; weights : { init = ( { params = "
-                 "\"*\"; scheme = \"normal\"; std = 0.2; } ); }; " RAGGED "%s };",
+                 "\"*\"; scheme = \"normal\"; std = 0.2; } ); }; " RAGGED "%s%s };",
                  c->model,
+                 strstr(c->model, "token_types") == NULL
+                     ? ""
+                     : "types = ([0, 0, 1, 0, 1, 1, 1, 1], [0, 1, 0], [1, 1, 0, 0, "
+                       "1]); ",
                  c->is_cross ? "memory : { random : { length = 7; }; valid = [7, 5, "
                                "6]; };"
                              : "");

@@ -240,6 +240,8 @@ static txd_inputs make_inputs(const live *from, const recorded_pass *pass, size_
     txd_inputs_count_positions(&inputs);
     for (size_t i = length / 2; i < length; i++)
         inputs.document[i] = 1;
+    for (size_t i = 0; i < cells && from->config.token_types > 0; i++)
+        inputs.types[i] = (int32_t)(i * i % from->config.token_types);
     if (pass->memory)
         make_memory(&inputs, from, pass, step);
     return inputs;

@@ -206,6 +206,25 @@ START_TEST(positions_and_documents_are_cut_and_padded_like_tokens)
 }
 END_TEST
 
+START_TEST(types_are_cut_and_padded_like_tokens_and_are_those_of_the_model)
+{
+    static const int32_t types[] = {1, 0, 2, 0, 0, 1};
+    txd_input_source *source = open_text(
+        "model : { vocab = 9; d_model = 4; n_heads = 1; n_layers = 1; max_seq_len = 8; "
+        "token_types = 3; }; ",
+        "input : { tokens = ( [1, 2, 3, 4], [5] ); pad = \"left\"; types = ( [1, 0, 2, "
+        "1], [1] ); length = 3; };");
+    txd_inputs inputs = step_of(source, 0);
+
+    ck_numbers(inputs.types, 6, types);
+    close_text(source);
+    refused("input : { tokens = ( [1, 2], [3] ); types = ( [0, 1] ); };", "input.types",
+            "2 rows of tokens");
+    refused("input : { tokens = [1, 2]; types = [0, 1]; };", "type 1",
+            "model.token_types");
+}
+END_TEST
+
 START_TEST(random_tokens_are_a_function_of_seed_and_step)
 {
     static const char text[] = "input : { random : { batch = 3; length = 50; }; "
@@ -349,6 +368,7 @@ TEST_MAIN(rows_are_padded_on_the_right, rows_are_padded_on_the_left,
           one_flat_list_is_one_row, steps_are_successive_windows_of_every_row,
           steps_without_a_length_divide_the_longest_row,
           positions_and_documents_are_cut_and_padded_like_tokens,
+          types_are_cut_and_padded_like_tokens_and_are_those_of_the_model,
           random_tokens_are_a_function_of_seed_and_step,
           a_file_of_the_real_prompt_gives_its_tokens, a_file_of_rank_two_is_a_batch,
           files_that_are_no_tokens_are_refused, a_file_is_looked_for_beside_the_cfg,

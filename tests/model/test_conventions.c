@@ -26,9 +26,14 @@
     "weights : { init = ( { params = \"layers.*\"; scheme = \"normal\"; std = 0.3; } " \
     "); };"
 
-static void add_memory(observed *o)
+/* The memory and the types of tokens, where the model reads them. */
+static void add_rest(observed *o)
 {
     const size_t real[2] = {4, 3};
+
+    for (size_t i = 0; i < o->inputs.batch * o->inputs.length; i++)
+        if (o->config.token_types > 0)
+            o->inputs.types[i] = (int32_t)(i * i % o->config.token_types);
 
     if (o->config.cross)
         OK(observe_memory(o, 4, real));
@@ -46,7 +51,7 @@ START_TEST(every_parameter_of_every_convention_has_the_slope_of_the_loss)
         OK(observe_random(&o, 2, 7));
         for (size_t t = 5; t < 7; t++)
             o.inputs.valid[7 + t] = 0;
-        add_memory(&o);
+        add_rest(&o);
         for (size_t i = 0; i < txd_params_count(o.params); i++)
             slopes_check_parameter(&o, i, &bound);
         observe_finish(&o);
@@ -62,7 +67,7 @@ static void observe_convention(observed *o, size_t v, const char *backend)
     OK(observe_cfg(o, cfg, backend));
     OK(observe_random(o, 2, 41));
     o->inputs.valid[41 + 40] = 0;
-    add_memory(o);
+    add_rest(o);
     OK(observe_pass(o));
 }
 

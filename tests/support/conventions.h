@@ -86,6 +86,12 @@ static const struct convention {
     {"scaled and capped logits",
      "preset = \"mini\"; logit_scale = -1.7; logit_softcap = 3.0; head_bias = true;",
      false},
+    {"token types, positions and a norm",
+     "preset = \"gpt2\"; token_types = 3; embed_norm = true; norm_placement = "
+     "\"post\"; head_transform = true; head_bias = true; activation = \"gelu\";",
+     false},
+    {"token types beside scaled tokens alone",
+     "preset = \"llama\"; token_types = 2; embed_scale = 0.8; embed_dim = 8;", false},
     {"a head with a transform",
      "preset = \"gpt2\"; head_transform = true; head_bias = true; norm_placement = "
      "\"post\"; embed_norm = true; activation = \"gelu\";",
