@@ -145,7 +145,7 @@ const txd_check txd_check_position_norm = {
     .name = "position_norm",
     .law = "position embeddings are of the size of the token embeddings",
     .formula = "1/factor <= rms(embed.pos) / rms(embed.tok) <= factor, factor = 10; "
-               "embed.scaled instead of embed.tok where tokens are scaled",
+               "embed.scaled or embed.in instead of embed.tok where there is one",
     .causes =
         "one of the two tables initialised with another scale (1 against 0.02), a "
         "multiplier sqrt(d_model) on the tokens that the positions lack, a table "
@@ -155,6 +155,9 @@ const txd_check txd_check_position_norm = {
     .faults = (const char *const[]){"embedding_too_large", "position_too_small", NULL},
     .keys = txd_keys_position_norm,
     .needs = (const struct txd_check_need[]){{TXD_POINT_EMBED_SCALED, TXD_ASK_STATS},
+                                             {TXD_POINT_EMBED_POS, TXD_ASK_STATS},
+                                             {TXD_POINT_COUNT, 0},
+                                             {TXD_POINT_EMBED_IN, TXD_ASK_STATS},
                                              {TXD_POINT_EMBED_POS, TXD_ASK_STATS},
                                              {TXD_POINT_COUNT, 0},
                                              {TXD_POINT_EMBED_TOK, TXD_ASK_STATS},

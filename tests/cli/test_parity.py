@@ -65,6 +65,8 @@ def judge(name, path, ids, kind):
     for how in (("run", f"{name}.cfg", "-o", f"{name}.h5"), ("check", f"{name}.h5")):
         result = txdiag(*how)
         ok(f"{name}, {kind}: {how[0]}: no law is broken", result.status == 0, result)
+        ok(f"{name}, {kind}: {how[0]}: every law that applies has something to judge",
+           "nothing to judge" not in result.out, result.out)
         verdicts.append({law: verdict for verdict, law in re.findall(
             r"^(PASS|WARN|INFO|FAIL|BROKEN)\s+(\w+)", result.out, re.M)})
     live, replayed = verdicts  # which lacks parameters, and laws that need them
