@@ -20,22 +20,34 @@ static txd_status differs_from_cfgs(const char *output, const txd_setting *setti
     return TXD_OK;
 }
 
+static txd_status differs_beside(const char *output, const txd_session *session,
+                                 const char *name)
+{
+    const char *model = txd_checkpoint_path(session->checkpoint);
+    const char *path = txd_output_beside(session->arena, model, name);
+
+    return path ? txd_output_differs(output, path) : TXD_ERR_MEMORY;
+}
+
+/* The weights, and what is read with them. */
 static txd_status differs_from_checkpoint(const char *output,
                                           const txd_session *session)
 {
-    static const char *const files[] = {"", "/config.json", "/model.safetensors"};
-    txd_text path;
-    txd_status status = TXD_OK;
+    static const char *const files[] = {"config.json", "tokenizer.json",
+                                        "tokenizer_config.json", "vocab.json",
+                                        "merges.txt"};
+    const char *const *parts = NULL;
+    size_t count = 0;
 
-    for (size_t i = 0; i < sizeof files / sizeof *files && status == TXD_OK; i++) {
-        txd_text_init(&path);
-        txd_text_addf(&path, "%s%s", session->from, files[i]);
-        status = txd_text_status(&path);
-        if (status == TXD_OK)
-            status = txd_output_differs(output, txd_text_get(&path));
-        txd_text_finish(&path);
-    }
-    return status;
+    TXD_TRY(txd_output_differs(output, txd_checkpoint_path(session->checkpoint)));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        TXD_TRY(differs_beside(output, session, files[i]));
+    if (txd_trace_strings(txd_checkpoint_tensors(session->checkpoint), &parts, &count,
+                          "files") != TXD_OK)
+        return TXD_OK; /* not in several files */
+    for (size_t i = 0; i < count; i++)
+        TXD_TRY(differs_beside(output, session, parts[i]));
+    return TXD_OK;
 }
 
 /* A file that the configuration names at this path, if it does. */
@@ -57,7 +69,7 @@ txd_status txd_session_spares(const txd_session *session, const char *output)
 
     TXD_TRY(txd_output_differs(output, session->path));
     TXD_TRY(differs_from_cfgs(output, session->root, &last));
-    if (session->from)
+    if (session->checkpoint)
         TXD_TRY(differs_from_checkpoint(output, session));
     TXD_TRY(differs_from_named(output, session, "input.file"));
     TXD_TRY(differs_from_named(output, session, "input.tokenizer"));

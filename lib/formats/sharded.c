@@ -30,6 +30,7 @@ typedef struct joined {
     txd_arena *arena;
     const char *name;
     shard *shards;
+    const char **files; /* their names */
     size_t shard_count;
     entry *entries; /* by file, then by data */
     entry **by_name;
@@ -92,6 +93,19 @@ static const char *joined_meta(void *self, const char *key)
     return j->shard_count > 0 ? txd_trace_meta(j->shards[0].trace, key) : NULL;
 }
 
+/* "files": the names of the files that the index names. */
+static txd_status joined_strings(void *self, const char *const **out, size_t *count,
+                                 const char *name)
+{
+    const joined *j = self;
+
+    if (strcmp(name, "files") != 0)
+        return txd_fail(TXD_ERR_MISSING, "no strings \"%s\"", name);
+    *out = j->files;
+    *count = j->shard_count;
+    return TXD_OK;
+}
+
 static const txd_trace_methods methods = {
     .destroy = joined_destroy,
     .count = joined_count,
@@ -100,6 +114,7 @@ static const txd_trace_methods methods = {
     .view = joined_view,
     .release = joined_release,
     .meta = joined_meta,
+    .strings = joined_strings,
 };
 
 /* ---- opening ---- */
@@ -142,7 +157,7 @@ static txd_status open_shard(joined *j, const txd_sharded_index *index,
     status = index->open(&s->trace, index->self, s->file);
     if (status != TXD_OK)
         return txd_fail_prefix(status, "%s", j->name);
-    j->shard_count++;
+    j->files[j->shard_count++] = s->file;
     return TXD_OK;
 }
 
@@ -218,7 +233,8 @@ static txd_status fill(joined *j, const txd_sharded_index *index)
                         j->name);
     most = map->count < MOST_FILES ? map->count : MOST_FILES;
     j->shards = txd_arena_alloc(j->arena, most, sizeof *j->shards);
-    if (!j->shards)
+    j->files = txd_arena_alloc(j->arena, most, sizeof *j->files);
+    if (!j->shards || !j->files)
         return TXD_ERR_MEMORY;
     for (const txd_setting *m = map->child; m; m = m->next)
         TXD_TRY(open_shard(j, index, m));

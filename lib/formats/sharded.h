@@ -14,7 +14,7 @@ extern "C" {
 
 /* Opens an index and the files beside it that it names. Every tensor must be in the
  * file that the index gives it, and in no other. The order is by file, as the index
- * first names them, then by data. */
+ * first names them, then by data. The strings "files" are the names of the files. */
 txd_status txd_sharded_open(txd_trace **out, const char *path);
 
 /* The same with an index in memory, where `open` opens a file of this name. */

@@ -249,6 +249,25 @@ def patterns():
               *parts)
 
 
+def spared():
+    """What a model is read from is never an output, not even with --force."""
+    shutil.copyfile(f"{STORIES}/stories260K-f16.gguf", "own.gguf")
+    part = "shards/model-00002-of-00003.safetensors"
+    for source, outputs in {"own.gguf": ["own.gguf"],
+                            "shards": [part, "shards/config.json",
+                                       "shards/model.safetensors.index.json"],
+                            "bare/weights.npz": ["bare/weights.npz"]}.items():
+        write("own.cfg", f'model : {{ from = "{source}"; '
+              f'{SIZES if "bare" in source else ""} }};\n'
+              "input : { random : { length = 4; }; };\n")
+        for output in outputs:
+            before = read(output)
+            holds(f"{output} as an output", exits(
+                2, f"{output} as an output: exit 2", "run", "own.cfg", "-o", output,
+                "--force").err, output)
+            ok(f"{output} is as it was", read(output) == before)
+
+
 def vocabularies():
     for name in ("gpt-2", "llama-spm", "starcoder"):
         path = f"{VOCABULARIES}/ggml-vocab-{name}.gguf"
@@ -267,6 +286,7 @@ if STORIES:
     untied()
     bad_files()
     infos()
+    spared()
 else:
     skip("models in files", "no model data")
 patterns()
