@@ -39,16 +39,20 @@ static void read_inputs(txd_inputs *out, parity *p, const txd_trace *golden,
 {
     char name[64];
     txd_trace_info info;
-    size_t index;
+    size_t index, count;
 
     snprintf(name, sizeof name, "%sinput.tokens", prefix);
     if (txd_trace_find(golden, &index, name) != TXD_OK)
         return;
     OK(txd_trace_get(golden, &info, index));
     OK(txd_inputs_make(out, p->arena, info.dims[0], info.dims[1]));
-    read_ids(out->tokens, golden, name, info.dims[0] * info.dims[1]);
+    count = info.dims[0] * info.dims[1];
+    read_ids(out->tokens, golden, name, count);
     snprintf(name, sizeof name, "%sinput.valid", prefix);
-    read_ids(out->valid, golden, name, info.dims[0] * info.dims[1]);
+    read_ids(out->valid, golden, name, count);
+    snprintf(name, sizeof name, "%sinput.types", prefix);
+    if (txd_trace_find(golden, &index, name) == TXD_OK)
+        read_ids(out->types, golden, name, count);
     txd_inputs_count_positions(out);
 }
 
