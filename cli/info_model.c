@@ -27,16 +27,22 @@ static bool has_config(txd_facts *facts, const char *path)
     return config && stat(config, &about) == 0;
 }
 
+/* One that is damaged: its reader says how. */
+static bool is_bin(const char *path, txd_file_kind kind)
+{
+    return kind == TXD_FILE_OTHER && ends_with(path, ".bin");
+}
+
 static const char *kind_of(const char *path)
 {
     txd_file_kind kind = txd_file_kind_at(path);
 
     if (ends_with(path, ".index.json"))
         return "sharded safetensors";
-    return kind == TXD_FILE_GGUF      ? "GGUF"
-           : kind == TXD_FILE_LLAMA2C ? "llama2.c"
-           : kind == TXD_FILE_NPZ     ? "npz"
-                                      : "safetensors";
+    return kind == TXD_FILE_GGUF                            ? "GGUF"
+           : kind == TXD_FILE_LLAMA2C || is_bin(path, kind) ? "llama2.c"
+           : kind == TXD_FILE_NPZ                           ? "npz"
+                                                            : "safetensors";
 }
 
 /* ---- GGUF ---- */
@@ -175,5 +181,5 @@ bool txd_info_is_model(const char *path, txd_file_kind kind)
     return kind == TXD_FILE_GGUF || kind == TXD_FILE_LLAMA2C || kind == TXD_FILE_NPZ ||
            kind == TXD_FILE_SAFETENSORS || ends_with(path, ".gguf") ||
            ends_with(path, ".npz") || ends_with(path, ".safetensors") ||
-           ends_with(path, ".index.json");
+           ends_with(path, ".index.json") || is_bin(path, kind);
 }

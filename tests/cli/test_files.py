@@ -219,6 +219,9 @@ def infos():
     equal("the kind of an npz", facts["kind"], "npz")
     ok("no model is made up for it", "family" not in facts, text)
     exits(2, "info of a cut GGUF", "info", "cut.gguf")
+    holds("info of a cut .bin", exits(2, "info of a cut .bin: exit 2", "info",
+                                      "cut.bin").err, "the file has 1056536")
+    exits(2, "info of a pickle", "info", "pickle.bin")
     for path in ("stories260K-f16.gguf", "stories260K.bin", "model.safetensors"):
         holds(f"{path} where a cfg belongs", exits(
             2, f"{path} is no cfg", "run", f"{STORIES}/{path}").err,
