@@ -13,10 +13,10 @@
 #include "suite.h"
 
 static const char *const fixtures[] = {
-    "bloom", "falcon",   "falcon_groups", "gemma",  "gemma2",     "gemma3",
-    "gpt2",  "gpt_neox", "llama",         "llama3", "llama_yarn", "mistral",
-    "olmo2", "opt",      "opt_post",      "phi",    "phi3",       "qwen2",
-    "qwen3", "smollm3",  "starcoder2"};
+    "bert",    "bloom", "falcon",   "falcon_groups", "gemma",  "gemma2",
+    "gemma3",  "gpt2",  "gpt_neox", "llama",         "llama3", "llama_yarn",
+    "mistral", "olmo2", "opt",      "opt_post",      "phi",    "phi3",
+    "qwen2",   "qwen3", "smollm3",  "starcoder2"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 /* Fields that no value can make matter: names, numbers of tokens, training. */
@@ -46,6 +46,8 @@ static const char *const idle[] = {
     "summary_proj_to_labels",
     "summary_type",
     "summary_use_proj",
+    "attention_probs_dropout_prob",
+    "hidden_dropout_prob",
     "layerdrop",
     "dropout",
     "slow_but_exact",
