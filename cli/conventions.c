@@ -189,6 +189,8 @@ static void say_embedding(txd_text *out, const txd_config *c)
     }
     if (c->position_offset > 0)
         txd_text_addf(out, ", positions from row %zu on", c->position_offset);
+    if (c->token_types > 0)
+        txd_text_addf(out, ", %zu token types", c->token_types);
     if (c->embed_norm)
         txd_text_add(out, ", a norm over the sum");
 }
