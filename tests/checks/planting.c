@@ -27,6 +27,17 @@ const planted_model subjects[SUBJECTS] = {
     {"post", DRAWN("gpt2", "norm_placement = \"post\";"), TOKENS(""), 5},
     {"cross", DRAWN("gpt2", "cross = true;"),
      TOKENS("memory : { random : { length = 9; }; valid = [9, 7, 5]; };"), 5},
+    {"sandwich",
+     DRAWN("llama", "n_kv_heads = 2; norm_placement = \"sandwich\"; norm_offset = 1.0; "
+                    "embed_scale = 7.0; logit_softcap = 20.0; tie_embeddings = true;"),
+     TOKENS(""), 5},
+    {"branch", DRAWN("gpt2", "norm_placement = \"branch\"; embed_norm = true;"),
+     TOKENS(""), 5},
+    {"parallel",
+     DRAWN("gpt2",
+           "parallel = true; shared_norm = true; position_offset = 2; head_bias "
+           "= true; tie_embeddings = false;"),
+     TOKENS(""), 5},
 };
 
 /* Only formed if asked for. */

@@ -63,6 +63,10 @@ START_TEST(what_cannot_act_is_refused_with_the_reason)
             no, "scale");
     refused(CFG("norm_placement = \"post\";"), "faults = ( { name = \"post_ln\"; } );",
             no, "after the sums already");
+    refused(CFG("norm_placement = \"sandwich\";"),
+            "faults = ( { name = \"post_ln\"; } );", no, "over the branches");
+    refused(CFG("parallel = true;"), "faults = ( { name = \"post_ln\"; } );", no,
+            "one for both");
     refused(CFG("") " mask : { fill = -100.0; };",
             "faults = ( { name = \"mask_fill_finite\"; } );", no, "-inf");
     refused(CFG("") " mask : { causal = false; };",

@@ -31,14 +31,19 @@ static void begin(observed *o, const char *cfg)
 }
 
 /* Mild: a loss that is all steps has no slope to measure. */
-static void plant(observed *o, const char *fault)
+static txd_status try_to_plant(observed *o, const char *fault)
 {
     bool wild = strcmp(fault, "init_too_large") == 0;
     char text[128];
 
     snprintf(text, sizeof text, "faults = ( { name = \"%s\"; %s } );", fault,
              wild ? "strength = 1.5;" : "");
-    OK(observe_faults(o, text));
+    return observe_faults(o, text);
+}
+
+static void plant(observed *o, const char *fault)
+{
+    OK(try_to_plant(o, fault));
 }
 
 /* Roundings have no slope, nor has a NaN; the last two are wrong on purpose. */
@@ -60,6 +65,37 @@ START_TEST(a_faulty_model_has_the_gradient_of_what_it_computes)
             slopes_check_parameter(&o, i, &bound);
         observe_finish(&o);
     }
+}
+END_TEST
+
+/* Those that can act; where they cannot, the model says why. */
+START_TEST(faulty_models_of_other_conventions_have_the_gradient_of_what_they_compute)
+{
+    static const char *const models[] = {
+        "model : { preset = \"gpt2\"; parallel = true; shared_norm = true; head_bias = "
+        "true; logit_softcap = 4.0; embed_scale = 1.5; token_types = 2; " SIZES "}; ",
+        "model : { preset = \"llama\"; norm_placement = \"sandwich\"; norm_offset = "
+        "0.5; " SIZES "}; "};
+    size_t acted = 0;
+
+    for (size_t m = 0; m < 2; m++)
+        for (size_t f = 0; txd_fault_at(f) != NULL; f++) {
+            const char *name = txd_fault_name(txd_fault_at(f));
+            struct slope_bound bound = {name, SLOPE_STEP_KINKS}; /* they bend a lot */
+            observed o = {0};
+            txd_status status;
+
+            if (txd_glob_list(no_slope, name) || txd_glob_list(backward_alone, name))
+                continue;
+            begin(&o, models[m]);
+            status = try_to_plant(&o, name);
+            ck_assert(status == TXD_OK || status == TXD_ERR_INAPPLICABLE);
+            acted += status == TXD_OK;
+            for (size_t i = 0; status == TXD_OK && i < txd_params_count(o.params); i++)
+                slopes_check_parameter(&o, i, &bound);
+            observe_finish(&o);
+        }
+    ck_assert_uint_gt(acted, 40);
 }
 END_TEST
 
@@ -174,5 +210,6 @@ START_TEST(attention_is_computed_again_to_the_bit_whatever_faults_do)
 END_TEST
 
 TEST_MAIN(a_faulty_model_has_the_gradient_of_what_it_computes,
+          faulty_models_of_other_conventions_have_the_gradient_of_what_they_compute,
           faults_of_the_backward_half_alone_break_the_slope,
           attention_is_computed_again_to_the_bit_whatever_faults_do)

@@ -14,9 +14,17 @@ static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 
 static const char *inapplicable(const txd_fault_scene *scene)
 {
-    return scene->claimed->norm_placement == TXD_PLACEMENT_PRE
-               ? NULL
-               : "needs norm_placement = \"pre\": the norms are after the sums already";
+    if (scene->claimed->parallel)
+        return "needs a residual sum of each branch: parallel blocks have one for both";
+    switch (scene->claimed->norm_placement) {
+    case TXD_PLACEMENT_PRE:
+        return NULL;
+    case TXD_PLACEMENT_POST:
+        return "needs norm_placement = \"pre\": the norms are after the sums already";
+    default:
+        return "needs norm_placement = \"pre\": norms over the branches cannot stand "
+               "after the sums, too";
+    }
 }
 
 const txd_fault txd_fault_post_ln = {
