@@ -91,7 +91,7 @@ refused("a safetensors with a tensor twice", write(
                                  b'"data_offsets": [0, 4]}, "a": 3}', bytes(4))),
     "duplicate")
 refused("a safetensors of 2^62 elements", write("wide.safetensors", archive(
-    {"a": tensor("F32", [1 << 31, 1 << 31], 0, 8)}, bytes(8))), "needs")
+    {"a": tensor("F32", [1 << 31, 1 << 31], 0, 8)}, bytes(8))), "overflows")
 refused("a .bin of 2^31 layers", write(
     "layers.bin", struct.pack("<7i", 4, 6, (1 << 31) - 1, 2, 1, 5, 3) + bytes(99)),
     "byte offset 8")
