@@ -45,10 +45,22 @@ const char *txd_input_path(txd_arena *arena, const txd_setting *setting);
 txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
                                const txd_setting *root);
 
-/* A text, or a list of them, as rows of ids below `vocab`. */
+/* True if a file is text to be tokenized: it looks like text, or is called .txt. */
+bool txd_input_is_text(txd_arena *arena, const txd_setting *file);
+
+/* What texts become ids by: ids are below `vocab`. */
+struct txd_text_source {
+    const txd_tokenizer *tokenizer;
+    size_t vocab;
+};
+
+/* A text, or a list of them, as rows of ids; a file of text as one row. */
 txd_status txd_ids_from_text(struct txd_id_rows *out, txd_arena *arena,
-                             const txd_setting *text, const txd_tokenizer *tokenizer,
-                             size_t vocab);
+                             const txd_setting *text,
+                             const struct txd_text_source *source);
+txd_status txd_ids_from_text_file(struct txd_id_rows *out, txd_arena *arena,
+                                  const txd_setting *file,
+                                  const struct txd_text_source *source);
 
 /* Gives a batch the pieces of its tokens, in `arena`. */
 txd_status txd_input_pieces(txd_inputs *inputs, txd_arena *arena,

@@ -27,7 +27,9 @@ const txd_key txd_input_keys[] = {
      "the tokenizer: a folder, tokenizer.json, vocab.json beside merges.txt, a GGUF "
      "file, llama2.c's tokenizer.bin; with it ids have pieces for labels too"},
     {"input.file", "string", "one of tokens, text, file, random", "", "",
-     "a .npy file of integers, of shape (tokens) or (batch, tokens)"},
+     "a .npy file of integers, of shape (tokens) or (batch, tokens); or a file of "
+     "text, "
+     "for the tokenizer as input.text"},
     {"input.random.batch", "int", "1", "rows", "1 to 65536",
      "rows of random tokens (elsewhere batch_size)"},
     {"input.random.length", "int", "required", "tokens", "1 to 2147483647",

@@ -5,7 +5,45 @@
  */
 #include <string.h>
 
+#include "formats/file.h"
 #include "formats/input_internal.h"
+#include "formats/kind.h"
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+
+    return length >= tail && strcmp(text + length - tail, ending) == 0;
+}
+
+bool txd_input_is_text(txd_arena *arena, const txd_setting *file)
+{
+    const char *path;
+
+    if (!file || file->kind != TXD_SETTING_STRING || ends_with(file->string, ".npy"))
+        return false;
+    path = txd_input_path(arena, file);
+    return ends_with(file->string, ".txt") ||
+           (path && txd_file_kind_at(path) == TXD_FILE_TEXT);
+}
+
+/* The first setting that asks for a tokenizer; NULL if none does. */
+static const txd_setting *find_text(txd_arena *arena, const txd_setting *root)
+{
+    static const char *const groups[] = {"input", "input.memory"};
+
+    for (size_t i = 0; i < 2; i++) {
+        const txd_setting *group = txd_input_find(root, groups[i]);
+        const txd_setting *text = txd_input_find(group, "text");
+        const txd_setting *file = txd_input_find(group, "file");
+
+        if (text)
+            return text;
+        if (txd_input_is_text(arena, file))
+            return file;
+    }
+    return NULL;
+}
 
 /* What is named, or else the model itself. */
 static const txd_setting *find_file(const txd_setting *root)
@@ -18,15 +56,13 @@ static const txd_setting *find_file(const txd_setting *root)
 txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
                                const txd_setting *root)
 {
-    const txd_setting *text = txd_input_find(root, "input.text");
-    const txd_setting *memory = txd_input_find(root, "input.memory.text");
+    const txd_setting *text = find_text(arena, root);
     const txd_setting *named = txd_input_find(root, "input.tokenizer");
     const txd_setting *file = find_file(root);
     const char *path;
     char place[512];
     txd_status status;
 
-    text = text ? text : memory;
     if (!text && !named)
         return TXD_OK;
     if (!file)
@@ -73,46 +109,78 @@ static txd_status keep_row(struct txd_id_row *out, txd_arena *arena, const txd_i
     return TXD_OK;
 }
 
+/* `setting` is where the text was named, for messages. */
 static txd_status read_row(struct txd_id_row *out, txd_arena *arena,
-                           const txd_setting *text, const txd_tokenizer *tokenizer,
-                           size_t vocab)
+                           const struct txd_text_source *source,
+                           const txd_setting *setting, const char *text, size_t bytes)
 {
     txd_ids ids = {0};
     char place[512];
-    txd_status status;
+    txd_status status =
+        txd_tokenizer_encode(&ids, source->tokenizer, text, bytes, true);
 
-    if (text->kind != TXD_SETTING_STRING)
-        return txd_input_fail(text, "expected a string in double quotes");
-    status =
-        txd_tokenizer_encode(&ids, tokenizer, text->string, text->string_length, true);
     if (status != TXD_OK)
-        txd_fail_prefix(status, "%s", txd_setting_place(place, sizeof place, text));
+        txd_fail_prefix(status, "%s", txd_setting_place(place, sizeof place, setting));
     if (status == TXD_OK)
-        status = check_ids(text, &ids, vocab);
+        status = check_ids(setting, &ids, source->vocab);
     if (status == TXD_OK)
         status = keep_row(out, arena, &ids);
     txd_ids_finish(&ids);
     return status;
 }
 
+static txd_status make_rows(struct txd_id_rows *out, txd_arena *arena, size_t count)
+{
+    *out = (struct txd_id_rows){.count = count};
+    out->rows = txd_arena_alloc(arena, count, sizeof *out->rows);
+    return out->rows ? TXD_OK : TXD_ERR_MEMORY;
+}
+
 txd_status txd_ids_from_text(struct txd_id_rows *out, txd_arena *arena,
-                             const txd_setting *text, const txd_tokenizer *tokenizer,
-                             size_t vocab)
+                             const txd_setting *text,
+                             const struct txd_text_source *source)
 {
     bool list = text->kind == TXD_SETTING_LIST;
-    struct txd_id_rows rows = {.count = list ? text->count : 1};
+    struct txd_id_rows rows;
 
-    if (rows.count == 0)
+    if (list && text->count == 0)
         return txd_input_fail(text, "the list is empty; it needs at least one text");
-    rows.rows = txd_arena_alloc(arena, rows.count, sizeof *rows.rows);
-    if (!rows.rows)
-        return TXD_ERR_MEMORY;
+    TXD_TRY(make_rows(&rows, arena, list ? text->count : 1));
     if (list)
         text = text->child;
-    for (size_t r = 0; r < rows.count; r++, text = text->next)
-        TXD_TRY(read_row(&rows.rows[r], arena, text, tokenizer, vocab));
+    for (size_t r = 0; r < rows.count; r++, text = text->next) {
+        if (text->kind != TXD_SETTING_STRING)
+            return txd_input_fail(text, "expected a string in double quotes");
+        TXD_TRY(read_row(&rows.rows[r], arena, source, text, text->string,
+                         text->string_length));
+    }
     *out = rows;
     return TXD_OK;
+}
+
+txd_status txd_ids_from_text_file(struct txd_id_rows *out, txd_arena *arena,
+                                  const txd_setting *file,
+                                  const struct txd_text_source *source)
+{
+    const char *path = txd_input_path(arena, file);
+    struct txd_id_rows rows;
+    txd_mapped mapped;
+    char place[512];
+    txd_status status;
+
+    if (!path)
+        return TXD_ERR_MEMORY;
+    TXD_TRY(make_rows(&rows, arena, 1));
+    status = txd_file_map(&mapped, path);
+    if (status != TXD_OK)
+        return txd_fail_prefix(status, "%s",
+                               txd_setting_place(place, sizeof place, file));
+    status = read_row(&rows.rows[0], arena, source, file,
+                      mapped.bytes ? (const char *)mapped.bytes : "", mapped.count);
+    txd_file_unmap(&mapped);
+    if (status == TXD_OK)
+        *out = rows;
+    return status;
 }
 
 txd_status txd_input_pieces(txd_inputs *inputs, txd_arena *arena,

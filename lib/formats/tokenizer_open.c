@@ -98,17 +98,14 @@ static txd_status open_beside(txd_tokenizer **out, const char *path)
 static txd_status open_binary(txd_tokenizer **out, const char *path,
                               const txd_mapped *mapped, txd_file_kind kind)
 {
-    txd_status status;
-
     if (kind == TXD_FILE_GGUF)
         return txd_tokenizer_parse_gguf(out, path, mapped->bytes, mapped->count);
-    status = txd_tokenizer_parse_bin(out, path, mapped->bytes, mapped->count);
-    return status == TXD_ERR_FORMAT
-               ? txd_fail(status,
-                          "%s (a llama2.c model has no tokenizer in it: name the file, "
-                          "with --tokenizer or as input.tokenizer)",
-                          txd_message())
-               : status;
+    if (kind == TXD_FILE_LLAMA2C)
+        return txd_fail(TXD_ERR_MISSING,
+                        "%s: a llama2.c model has no tokenizer in it: name the file, "
+                        "with --tokenizer or as input.tokenizer",
+                        path);
+    return txd_tokenizer_parse_bin(out, path, mapped->bytes, mapped->count);
 }
 
 static bool ends_with(const char *text, const char *ending)

@@ -79,6 +79,16 @@ def windows():
     equal("every step has its pieces", pieces_of("w.h5")[1],
           [[["a", "b", "c"]], [["d", "e", "f"]], [["g", "", ""]]])
     exits(0, "what was recorded is judged", "check", "w.h5")
+    write("story.txt", "abcdefg")
+    cfg("f.cfg", 'input : { tokenizer = "bytes.json"; file = "story.txt"; '
+        'length = 3; };')
+    exits(0, "a file of text runs", "run", "f.cfg", "-o", "f.h5")
+    equal("as its text does", pieces_of("f.h5")[1], pieces_of("w.h5")[1])
+    ok("by the same ids", (pieces_of("f.h5")[0] == pieces_of("w.h5")[0]).all())
+    cfg("c.cfg", 'input : { tokenizer = "bytes.json"; file = "story.txt"; length = 5; '
+        'steps = 1; };')
+    exits(0, "one window of it", "run", "c.cfg", "-o", "c.h5")
+    equal("is its beginning", pieces_of("c.h5")[1], [[["a", "b", "c", "d", "e"]]])
 
 
 def hostile():
@@ -116,6 +126,13 @@ def refusals():
     refused("an empty text",
             'input : { text = ("a", ""); tokenizer = "bytes.json"; };', "input.text.1",
             "no token")
+    write("empty.txt", "")
+    refused("an empty file",
+            'input : { file = "empty.txt"; tokenizer = "bytes.json"; };', "no token")
+    refused("a file that is not there",
+            'input : { file = "no.txt"; tokenizer = "bytes.json"; };', "no.txt")
+    refused("a file of text without a tokenizer", 'input : { file = "story.txt"; };',
+            "input.tokenizer")
     refused("no texts", 'input : { text = (); tokenizer = "bytes.json"; };', "empty")
     refused("a number", 'input : { text = (1); tokenizer = "bytes.json"; };', "string")
     write("large.json", json.dumps({"model": {
