@@ -9,11 +9,13 @@
  * lose in the sum, then stored: u_s (|d_j| + e_j) + tiny. The
  * exact d_j sum to m (1 - sum w), which is 0 as far as the weights sum to 1. So
  * |sum d| <= sum_j (e_j + u_s (|d_j| + e_j) + tiny) + |m (1 - sum w)|, and
- * gamma_n(2^-53) sum |d_j| for the law's own sum. Of many rows some of every head are
+ * gamma_n(2^-53) sum |d_j| for the law's own sum. Beside a sink the weights do not sum
+ * to 1, and m (1 - sum w) is what the sum must be. Of many rows some of every head are
  * judged.
  */
 #include "checks/kept.h"
 #include "checks/sample.h"
+#include "checks/sinks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,6 +71,7 @@ typedef struct job {
     const txd_block *block;
     txd_tensor weights, gradient; /* of the weights */
     txd_roundoff u;
+    bool has_sink;
 } job;
 
 /* Sums over the cells of a row that were computed. */
@@ -138,15 +141,17 @@ static double allowed_for(const job *j, size_t first, size_t keys, const row_sum
             allowed += error + j->u.store * (fabs(d) + error) + j->u.tiny;
         }
     }
-    return allowed + fabs(r->wg * (1 - r->w)) +
-           txd_law_gamma(r->keys, 0x1p-53) * r->size;
+    if (!j->has_sink)
+        allowed += fabs(r->wg * (1 - r->w));
+    return allowed + txd_law_gamma(r->keys, 0x1p-53) * (r->size + r->wg_size);
 }
 
 static void judge_row(tally *t, const job *j, size_t i, const txd_law_place *at)
 {
     size_t keys = j->block->value.dims[3];
     row_sums r = sum_row(j, i * keys, keys);
-    double measured = fabs(r.d), allowed = allowed_for(j, i * keys, keys, &r);
+    double rest = j->has_sink ? r.wg * (1 - r.w) : 0; /* what the sink has of it */
+    double measured = fabs(r.d - rest), allowed = allowed_for(j, i * keys, keys, &r);
 
     if (!isfinite(r.wg_size)) { /* what came in was not finite */
         t->inherited++;
@@ -177,6 +182,7 @@ static void reduce(void *slot, const void *self, const txd_block *block)
     tally *t = slot;
 
     (void)self;
+    j.has_sink = txd_sinks_are_in(block->pass->claimed, block->site->point);
     if (!block->value.data)
         return;
     t->without_loss = txd_inputs_pairs(inputs) == 0;

@@ -11,8 +11,12 @@
  * `tiny`. This law's own sum is in double, and rounded once more: u_a. Together
  * |sum - 1| <= gamma_{n+2}(u_a) + gamma_s(u_s) + n tiny + gamma_n(2^-53). An error of
  * exp itself cancels: numerator and denominator hold the same e_j.
+ *
+ * Beside a sink of logit z they sum to 1 - exp(z - lse), lse as the row statistics have
+ * it, which is off by a rounding of its size. Where the sink is not known, which is a
+ * parameter, the sum must not be above 1.
  */
-#include "checks/law.h"
+#include "checks/sinks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,6 +40,7 @@ typedef struct state {
     const txd_config *claimed;
     double atol;
     layer_worst *layers; /* (layers, 2): of attention, of cross-attention */
+    txd_sinks sinks;
     size_t batches;
 } state;
 
@@ -44,6 +49,8 @@ static const layer_worst nothing = {.measured = -1, .allowed = 1, .ratio = -1};
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
+    if (txd_sinks_wants(site))
+        return TXD_ASK_VALUE | TXD_ASK_STATS;
     if (site->kind != TXD_SITE_VALUE ||
         txd_point_in_self(site->point) != TXD_POINT_ATTN_WEIGHTS)
         return 0;
@@ -109,21 +116,41 @@ static bool is_near(const state *s, const layer_worst *worst, double measured,
            measured / s->atol <= worst->ratio;
 }
 
+/* Beside a sink the weights sum to what it leaves; where it is not known, to no more
+ * than 1. *allowed: what the rounding of lse can do to that. */
+static double left_by_sink(double *allowed, const state *s, const txd_block *block,
+                           const txd_law_row *row)
+{
+    const double *sinks = s->sinks.of_layer[block->site->layer];
+    double lse = row->column[TXD_ROW_LSE], share;
+    bool stepwise = s->claimed->layers[block->site->layer].softmax == TXD_SOFTMAX_SAME;
+    double u = stepwise ? block->pass->u_store : block->pass->u_accumulate;
+
+    if (sinks == NULL || isnan(lse))
+        return fmin(row->column[TXD_ROW_SUM], 1);
+    share = exp(sinks[row->head] - lse);
+    *allowed += share * (2 * u * (fabs(lse) + fabs(sinks[row->head]) + 4));
+    return 1 - share;
+}
+
 static void judge_row(const state *s, layer_worst *worst, const txd_block *block,
                       const txd_law_row *row)
 {
     double sum = row->column[TXD_ROW_SUM], keys = row->column[TXD_ROW_SEEN];
     double expected = expected_sum(s, block->site->layer, row->column);
-    double measured = fabs(sum - expected), allowed;
+    double measured, allowed, more = 0;
 
     if (isnan(expected))
         return;
+    if (expected == 1 && txd_sinks_are_in(s->claimed, block->site->point))
+        expected = left_by_sink(&more, s, block, row);
+    measured = fabs(sum - expected);
     if (is_near(s, worst, measured, keys)) {
         worst->judged++;
         worst->full += keys == (double)block->dims[3];
         return;
     }
-    allowed = allowed_for(s, block->pass, block->site->layer, keys);
+    allowed = allowed_for(s, block->pass, block->site->layer, keys) + more;
     worst->is_unbounded |= isinf(allowed);
     count_row(worst, sum, !txd_within(measured, allowed),
               keys == (double)block->dims[3]);
@@ -171,6 +198,8 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
 
+    if (block->site->kind == TXD_SITE_PARAMETER)
+        return txd_sinks_take(&s->sinks, block);
     s->batches = block->pass->inputs->batch;
     join(&s->layers[txd_law_part(block->site)], slot);
     return TXD_OK;
@@ -232,6 +261,7 @@ static void destroy(void *self)
 {
     state *s = self;
 
+    txd_sinks_destroy(&s->sinks);
     free(s->layers);
     free(s);
 }
@@ -249,6 +279,8 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
         return txd_fail(TXD_ERR_MEMORY, "row_sum: no memory");
     }
     status = txd_threshold_read(&s->atol, TXD_THRESHOLD_ROW_SUM_ATOL, context);
+    if (status == TXD_OK)
+        status = txd_sinks_create(&s->sinks, context->claimed);
     if (status != TXD_OK) {
         destroy(s);
         return status;
@@ -268,11 +300,11 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 
 const txd_check txd_check_row_sum = {
     .name = "row_sum",
-    .law = "the attention weights of every query sum to 1",
+    .law = "the attention weights of every query sum to 1, or to what a sink leaves",
     .formula =
         "|sum_j w[q,j] - 1| <= max(atol, gamma_{n+2}(u_acc) + gamma_s(u_store) + "
         "n tiny + gamma_n(2^-53)), n = keys that the query sees, s = 1, or 2 with "
-        "precision.softmax = \"same\"",
+        "precision.softmax = \"same\"; beside a sink z instead of 1: 1 - exp(z - lse)",
     .causes = "a mask that is applied after the softmax (the sum is then what the mask "
               "left); a softmax over the wrong axis; a row whose keys are all hidden; "
               "weights recorded after dropout",

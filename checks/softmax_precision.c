@@ -12,6 +12,8 @@
  * underflows loses up to the smallest number beside a sum of at least 1.
  */
 #include "checks/sample.h"
+#include "checks/sinks.h"
+#include "checks/softmax_row.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,8 +25,6 @@
 /* Cells of a layer that are judged per step; queries of a head at least. */
 #define CELLS_JUDGED 16384
 #define QUERIES_LEAST 2
-/* Exponentials of a row that are not taken twice. */
-#define POWERS_KEPT 1024
 
 /* Rows of one attention of one layer; all zero = nothing seen. */
 typedef struct tally {
@@ -43,6 +43,7 @@ typedef struct state {
     txd_roundoff roundoff;
     double ulp;     /* relative distance of neighbouring numbers of the format */
     tally *tallies; /* two per layer */
+    txd_sinks sinks;
     size_t batches;
     size_t queries; /* of a head that were judged, if not all */
 } state;
@@ -50,6 +51,8 @@ typedef struct state {
 static unsigned ask(void *self, const txd_site *site)
 {
     (void)self;
+    if (txd_sinks_wants(site))
+        return TXD_ASK_VALUE | TXD_ASK_STATS;
     return site->kind == TXD_SITE_VALUE &&
                    txd_point_in_self(site->point) == TXD_POINT_ATTN_WEIGHTS
                ? TXD_ASK_VALUE
@@ -69,49 +72,7 @@ static const txd_point *needs(void *self, txd_point point)
 
 /* ---- one row ---- */
 
-typedef struct row {
-    const txd_tensor *weights, *masked;
-    size_t first, keys; /* flat index of its first cell in both */
-    double max, sum, spread;
-    double power[POWERS_KEPT]; /* exp of the first cells, less the largest */
-} row;
-
-static double power_of(double below)
-{
-    return isinf(below) ? 0 : exp(-below);
-}
-
-/* False if the row has no finite largest score: others judge that. */
-static bool measure(row *r, double lost)
-{
-    double deepest = 1 - log(lost); /* beyond, exp is 0 where it is accumulated */
-
-    r->max = -INFINITY;
-    r->sum = r->spread = 0;
-    for (size_t j = 0; j < r->keys; j++) {
-        double x = txd_tensor_get(r->masked, r->first + j);
-
-        if (isnan(x))
-            return false;
-        r->max = x > r->max ? x : r->max;
-    }
-    if (!isfinite(r->max))
-        return false;
-    for (size_t j = 0; j < r->keys; j++) {
-        double below = r->max - txd_tensor_get(r->masked, r->first + j);
-
-        double power = power_of(below);
-
-        if (j < POWERS_KEPT)
-            r->power[j] = power;
-        r->sum += power;
-        if (below < deepest && below > r->spread)
-            r->spread = below;
-    }
-    return true;
-}
-
-static double relative_bound(const state *s, int layer, const row *r)
+static double relative_bound(const state *s, int layer, const txd_softmax_row *r)
 {
     txd_roundoff u = s->roundoff;
     double sum = txd_law_gamma((double)r->keys + 2 * LIBRARY + 2, u.accumulate), step;
@@ -126,7 +87,7 @@ static double relative_bound(const state *s, int layer, const row *r)
 }
 
 /* Of a broken row. */
-static void note_formats(tally *t, const row *r)
+static void note_formats(tally *t, const txd_softmax_row *r)
 {
     t->broken_rows++;
     for (size_t j = 0; j < r->keys; j++) {
@@ -140,8 +101,8 @@ static void note_formats(tally *t, const row *r)
     }
 }
 
-static void judge_row(tally *t, const state *s, const txd_block *block, const row *r,
-                      const txd_law_place *at)
+static void judge_row(tally *t, const state *s, const txd_block *block,
+                      const txd_softmax_row *r, const txd_law_place *at)
 {
     txd_roundoff u = s->roundoff;
     bool same = s->claimed->layers[block->site->layer].softmax == TXD_SOFTMAX_SAME;
@@ -149,11 +110,15 @@ static void judge_row(tally *t, const state *s, const txd_block *block, const ro
     double relative = relative_bound(s, block->site->layer, r);
     uint64_t before = t->broken;
 
+    if (r->by_weight) /* which is off itself */
+        relative = 2 * relative + u.store;
+
     for (size_t j = 0; j < r->keys; j++) {
         double weight = txd_tensor_get(r->weights, r->first + j);
-        double power = j < POWERS_KEPT
-                           ? r->power[j]
-                           : power_of(r->max - txd_tensor_get(r->masked, r->first + j));
+        double power =
+            j < TXD_POWERS_KEPT
+                ? r->power[j]
+                : txd_softmax_power(r->max - txd_tensor_get(r->masked, r->first + j));
         double expected = power / r->sum;
         double error = relative * expected, measured = fabs(weight - expected), allowed;
 
@@ -185,8 +150,10 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
     txd_attention_kind kind = txd_point_attention(block->site->point);
     const size_t *dims = block->value.dims, *start = block->start;
     size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
+    bool has_sinks = txd_sinks_are_in(s->claimed, block->site->point);
+    const double *sinks = s->sinks.of_layer[block->site->layer];
     txd_tensor masked;
-    row r;
+    txd_softmax_row r;
 
     t->status =
         txd_block_earlier(&masked, block, txd_point_in(kind, TXD_POINT_ATTN_MASKED));
@@ -195,6 +162,7 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
     r.weights = &block->value;
     r.masked = &masked;
     r.keys = dims[3];
+    r.by_weight = has_sinks && sinks == NULL;
     for (size_t i = 0; i < dims[0] * dims[1]; i++) {
         size_t b = i / dims[1], h = i % dims[1], q;
         txd_picks picks = txd_picks_of_head(block, b, h, wanted);
@@ -204,7 +172,8 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
                                          (int64_t)(start[1] + h), (int64_t)q, -1};
 
             r.first = (i * dims[2] + q - start[2]) * r.keys;
-            if (measure(&r, s->roundoff.lost))
+            r.sink = r.by_weight || !has_sinks ? -INFINITY : sinks[start[1] + h];
+            if (txd_softmax_measure(&r, s->roundoff.lost))
                 judge_row(t, s, block, &r, &place);
         }
     }
@@ -236,7 +205,7 @@ static void join(tally *to, const tally *from)
 
 static void reduce(void *slot, const void *self, const txd_block *block)
 {
-    if (block->value.data)
+    if (block->value.data && block->site->kind == TXD_SITE_VALUE)
         judge_block(slot, self, block);
 }
 
@@ -244,8 +213,11 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 {
     state *s = self;
     const tally *part = slot;
-    size_t wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
+    size_t wanted;
 
+    if (block->site->kind == TXD_SITE_PARAMETER)
+        return txd_sinks_take(&s->sinks, block);
+    wanted = txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
     s->batches = block->pass->inputs->batch;
     if (wanted < block->dims[2])
         s->queries = wanted;
@@ -339,6 +311,7 @@ static void destroy(void *self)
 {
     state *s = self;
 
+    txd_sinks_destroy(&s->sinks);
     free(s->tallies);
     free(s);
 }
@@ -349,7 +322,8 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 
     if (s)
         s->tallies = calloc(2 * context->claimed->n_layers, sizeof *s->tallies);
-    if (!s || !s->tallies) {
+    if (!s || !s->tallies || txd_sinks_create(&s->sinks, context->claimed) != TXD_OK) {
+        free(s ? s->tallies : NULL);
         free(s);
         return txd_fail(TXD_ERR_MEMORY, "softmax_precision: no memory");
     }
@@ -375,7 +349,8 @@ const txd_check txd_check_softmax_precision = {
         "|w - softmax64(masked)| <= (gamma_{n+10}(u) + 2 u (d + 1)) w, then one "
         "rounding to store; n keys, d the spread of the row's scores, u = u_acc; "
         "with precision.softmax = \"same\" every step is rounded by u_store. In "
-        "units in the last place of the format",
+        "units in the last place of the format. A sink is one key more, without a "
+        "weight",
     .causes = "a softmax in bfloat16 or float16 where float32 is claimed (autocast, a "
               "missing .float()); an approximate exp; weights that were changed after "
               "the softmax (a mask, dropout)",

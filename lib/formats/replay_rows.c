@@ -134,6 +134,22 @@ static bool scan_floats(const row_job *job, size_t row)
     return true;
 }
 
+/* What a sink has of a row is not recorded: the largest weight tells of what all of
+ * them were divided by. */
+static void scan_by_weights(const row_job *job, size_t row)
+{
+    double best = 0;
+
+    for (size_t j = 0; j < job->keys; j++) {
+        double w = txd_tensor_get(&job->weights, row * job->keys + j);
+
+        if (!(w > best))
+            continue;
+        best = w;
+        job->lse[row] = txd_tensor_get(&job->masked, row * job->keys + j) - log(w);
+    }
+}
+
 static void scan_scores(const row_job *job, size_t row)
 {
     double max = -INFINITY, sum = 0;
@@ -238,6 +254,8 @@ static txd_status computed_rows(double *out, txd_replay_tile *tile)
         job.max[r] = job.lse[r] = (double)NAN;
         if (has_scores)
             scan_scores(&job, r);
+        if (has_scores && replay->config.sinks && attention->kind == TXD_ATTENTION_SELF)
+            scan_by_weights(&job, r);
     }
     TXD_TRY(compute(&job));
     for (size_t r = 0;

@@ -96,6 +96,9 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
 txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile);
 
+/* The sink of its head; NULL if there is none. */
+const void *txd_tile_sink(const struct txd_attention *job, const struct txd_tile *tile);
+
 /* Lets the tile's values be its rows of the planes. */
 void txd_tile_aim_at_planes(const struct txd_attention *job, struct txd_tile *tile);
 

@@ -176,6 +176,17 @@ txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
     return job->run->layer_ops[job->layer].ops.mask(&job->run->ctx, &args);
 }
 
+const void *txd_tile_sink(const struct txd_attention *job, const struct txd_tile *tile)
+{
+    const txd_run *run = job->run;
+    const char *sinks =
+        txd_model_parameter(run->model, TXD_PARAM_SINK_WEIGHT, job->layer);
+
+    if (sinks == NULL || job->kind == TXD_ATTENTION_CROSS)
+        return NULL;
+    return sinks + tile->head * txd_dtype_bytes(run->model->backend->dtype);
+}
+
 txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *tile)
 {
     size_t row = txd_tile_query_row(job->run, tile);
@@ -186,6 +197,7 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
         .masked = tile->value[TXD_TILE_MASKED],
         .max = job->run->max + row,
         .lse = job->run->lse + row,
+        .sink = txd_tile_sink(job, tile),
         .entropy = job->entropy ? tile->entropy : NULL,
         .spans = tile->is_regular ? &tile->spans.used : NULL,
         .rows = tile->rows,

@@ -89,6 +89,7 @@ static txd_status softmax_back(const struct txd_attention *job, struct txd_tile 
         .d_out = tile->gradient[TXD_TILE_WEIGHTS],
         .weights = tile->softmax,
         .masked = tile->value[TXD_TILE_MASKED],
+        .sink = txd_tile_sink(job, tile),
         .max = job->run->max + txd_tile_query_row(job->run, tile),
         .spans = tile->is_regular ? &tile->spans.used : NULL,
         .rows = tile->rows,
@@ -101,6 +102,32 @@ static txd_status softmax_back(const struct txd_attention *job, struct txd_tile 
     };
 
     return ops_of(job)->softmax_back(&job->run->ctx, &args);
+}
+
+/* Reads the gradient of the weights, so before it may be overwritten. */
+static txd_status sink_back(const struct txd_attention *job, struct txd_tile *tile)
+{
+    size_t row = txd_tile_query_row(job->run, tile);
+    struct txd_sink_back_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_sink_back, TXD_POINT_ATTN_WEIGHTS),
+        .d_sink = tile->d_sink,
+        .d_out = tile->gradient[TXD_TILE_WEIGHTS],
+        .weights = tile->softmax,
+        .sink = txd_tile_sink(job, tile),
+        .max = job->run->max + row,
+        .lse = job->run->lse + row,
+        .spans = tile->is_regular ? &tile->spans.used : NULL,
+        .rows = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+        .begin = tile->begin,
+        .end = tile->end,
+    };
+
+    if (args.sink == NULL)
+        return TXD_OK;
+    memset(tile->d_sink, 0, txd_dtype_bytes(job->run->pass.dtype));
+    return ops_of(job)->sink_back(&job->run->ctx, &args);
 }
 
 static txd_status mask_back(const struct txd_attention *job, struct txd_tile *tile)
@@ -200,6 +227,7 @@ static txd_status tile_back(const struct txd_attention *job, struct txd_tile *ti
     TXD_TRY(again(job, tile));
     TXD_TRY(mix_back(job, tile));
     reduce(job, tile, TXD_TILE_WEIGHTS);
+    TXD_TRY(sink_back(job, tile));
     TXD_TRY(softmax_back(job, tile));
     reduce(job, tile, TXD_TILE_MASKED);
     TXD_TRY(mask_back(job, tile));
@@ -212,7 +240,7 @@ static txd_status tile_back(const struct txd_attention *job, struct txd_tile *ti
 
 /* ---- sums over tiles ---- */
 
-/* What tile->d_k and d_v have, into the whole. */
+/* What tile->d_k, d_v and d_sink have, into the whole. */
 static void add_part(const struct txd_attention *job, const struct txd_tile *tile)
 {
     const txd_run *run = job->run;
@@ -224,6 +252,9 @@ static void add_part(const struct txd_attention *job, const struct txd_tile *til
                      tile->d_k, keys * k);
     txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_V), row, v),
                      tile->d_v, keys * v);
+    if (txd_tile_sink(job, tile) != NULL)
+        txd_gradient_add(run, txd_gradient_of(run, txd_tile_sink(job, tile)),
+                         tile->d_sink, 1);
 }
 
 static txd_status merge(const struct txd_attention *job, struct txd_tile *tile)
@@ -246,5 +277,12 @@ txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
     memset(d_v, 0, rows * c->value_dim * bytes);
     TXD_TRY(txd_over_tiles(&job, tile_back, merge));
     TXD_TRY(txd_run_store(run, d_k, rows * c->head_dim));
-    return txd_run_store(run, d_v, rows * c->value_dim);
+    TXD_TRY(txd_run_store(run, d_v, rows * c->value_dim));
+    if (!c->sinks || kind == TXD_ATTENTION_CROSS)
+        return TXD_OK;
+    return txd_run_store(
+        run,
+        txd_gradient_of(run,
+                        txd_model_parameter(run->model, TXD_PARAM_SINK_WEIGHT, layer)),
+        c->n_heads);
 }

@@ -113,6 +113,7 @@ typedef struct txd_config {
     txd_qkv qkv; /* how the projections' parameters are laid out */
     bool qkv_bias, out_bias, mlp_bias, norm_bias;
     txd_qk_norm qk_norm;
+    bool sinks; /* in self-attention */
     bool tie_embeddings;
     size_t token_types;    /* rows of embed.type; 0 = none */
     size_t embed_dim;      /* width of the embeddings; 0 = d_model */

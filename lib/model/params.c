@@ -54,6 +54,8 @@ static size_t dim_of(const txd_config *c, char axis)
         return k;
     case 'V':
         return v;
+    case 'h':
+        return c->n_heads;
     case 'y':
         return c->qk_norm == TXD_QK_NORM_WIDTH ? q : c->head_dim;
     case 'z':

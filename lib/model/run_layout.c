@@ -106,6 +106,7 @@ static void carve_tile_back(const struct txd_run *run, struct carver *carver,
         tile->gradients[i] = carve(carver, cells, bytes);
     tile->d_k = carve(carver, keys * run->model->config->head_dim, bytes);
     tile->d_v = carve(carver, keys * run->model->config->value_dim, bytes);
+    tile->d_sink = carve(carver, 1, bytes);
 }
 
 static void carve_tile(struct txd_run *run, struct carver *carver,

@@ -64,8 +64,8 @@ struct txd_tile {
      * other, and their gradients. NULL where nobody looks at a bias. */
     void *value[TXD_TILE_POINTS], *gradient[TXD_TILE_POINTS];
     /* In the backward half: the tile's parts of the gradients of keys and of values (a
-     * row per key of [begin, end)), and what the softmax gave. */
-    void *d_k, *d_v;
+     * row per key of [begin, end)) and of the sink, and what the softmax gave. */
+    void *d_k, *d_v, *d_sink;
     const void *softmax; /* = weights unless somebody edited them */
     /* Which cells the mask shows; which take part; why the claimed mask hides one (a
      * txd_hidden). Of a mask that is a run of keys per query, the spans say the same

@@ -135,6 +135,9 @@ struct txd_softmax_args {
     void *out;
     const void *masked;
     double *max, *lse; /* (rows): largest value; log-sum-exp. Rounded to the dtype */
+    /* NULL, or one number: a logit more in the sum, and in lse, of every row that has a
+     * finite value. It has no weight: rows sum to less than 1. */
+    const void *sink;
     /* (rows), or NULL: -sum of w log w over the weights w > 0, as they are stored. Kept
      * to about the weights' own accuracy (ops/bounds.c); whoever replaces softmax and
      * does not say otherwise leaves it as it is: ask for it from a backend's own. */
@@ -158,11 +161,26 @@ struct txd_softmax_back_args {
     txd_op_site at;
     void *d_masked;
     const void *d_out, *weights, *masked;
+    const void *sink;       /* as softmax had it: for replacements */
     const double *max;      /* (rows), as softmax gave it */
     const txd_spans *spans; /* or NULL */
     size_t rows, keys, stride, begin, end;
     const txd_mask_view *mask;
     size_t key_begin;
+};
+
+/* d_sink (one number) += -sum over rows of p sum over the row of d_out weights, p =
+ * exp(sink - lse) what the sink has of the row; rows in order, those whose `max` is
+ * -inf left out. Columns as of softmax_back, which d_masked is the same of with a sink.
+ * With size the sum of p |d_out| weights, |error| <= gamma_{keys+rows+12}(u_acc)
+ * (|d_sink| + size) + 2 u_acc |sink - lse| size. */
+struct txd_sink_back_args {
+    txd_op_site at;
+    void *d_sink;
+    const void *d_out, *weights, *sink;
+    const double *max, *lse; /* (rows), as softmax gave them */
+    const txd_spans *spans;  /* or NULL */
+    size_t rows, keys, stride, begin, end;
 };
 
 /* Statistics of a part of a value, to be merged in index order. */

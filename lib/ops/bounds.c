@@ -226,7 +226,7 @@ void txd_bound_bias(double *allowed, const struct txd_bias_args *a, txd_roundoff
 static double softmax_relative(const struct txd_softmax_args *a, double spread,
                                txd_roundoff u)
 {
-    double n = (double)(a->end - a->begin);
+    double n = (double)(a->end - a->begin) + (a->sink != NULL);
     double sum = txd_gamma(n + 2 * TXD_LIBM + 2, u.accumulate), step;
 
     if (!a->same || u.store <= u.accumulate)
@@ -239,11 +239,14 @@ static double softmax_relative(const struct txd_softmax_args *a, double spread,
 static double spread_of(const struct txd_softmax_args *a, size_t r)
 {
     const double *masked = (const double *)a->masked + r * a->stride;
-    double spread = 0;
+    double sink = a->sink != NULL ? *(const double *)a->sink : -INFINITY;
+    double max = fmax(a->max[r], sink), spread = 0;
 
+    if (max - sink < 104)
+        spread = max - sink;
     for (size_t j = a->begin; j < a->end; j++)
-        if (a->max[r] - masked[j] < 104)
-            spread = fmax(spread, a->max[r] - masked[j]);
+        if (max - masked[j] < 104)
+            spread = fmax(spread, max - masked[j]);
     return spread;
 }
 

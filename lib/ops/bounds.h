@@ -63,6 +63,8 @@ void txd_bound_bias_back(double *d_table, const struct txd_bias_back_args *a,
                          txd_roundoff u);
 void txd_bound_softmax_back(double *d_masked, const struct txd_softmax_back_args *a,
                             txd_roundoff u);
+void txd_bound_sink_back(double *d_sink, const struct txd_sink_back_args *a,
+                         txd_roundoff u);
 void txd_bound_mix_back(double *d_weights, double *d_v,
                         const struct txd_mix_back_args *a, txd_roundoff u);
 void txd_bound_loss_back(double *d_logits, const struct txd_loss_back_args *a,

@@ -344,6 +344,29 @@ void txd_bound_softmax_back(double *d_masked, const struct txd_softmax_back_args
     }
 }
 
+/* A sum over a row, exp of a difference, a product, a sum over rows. */
+void txd_bound_sink_back(double *d_sink, const struct txd_sink_back_args *a,
+                         txd_roundoff u)
+{
+    const double *d_out = a->d_out, *w = a->weights, sink = *(const double *)a->sink;
+    double out = *(const double *)a->d_sink, size = 0, bent = 0, gamma;
+
+    for (size_t r = 0; r < a->rows; r++) {
+        double row = 0, p = exp(sink - a->lse[r]);
+
+        if (isinf(a->max[r]) && a->max[r] < 0)
+            continue;
+        for (size_t j = a->begin; j < a->end; j++)
+            row += fabs(d_out[r * a->stride + j] * w[r * a->stride + j]);
+        size += p * row;
+        bent += p * row * 2 * u.accumulate * (fabs(sink - a->lse[r]) + 1);
+    }
+    gamma = txd_gamma((double)(a->rows + a->keys) + TXD_LIBM + 8, u.accumulate);
+    *d_sink = txd_stored_bound(gamma * (fabs(out) + 2 * size) + bent +
+                                   (double)(a->rows + a->keys) * u.lost,
+                               out, u);
+}
+
 /* Probabilities are off as softmax is: by one roundoff of the largest difference that
  * exp does not turn into 0, and by gamma_vocab for the sum. */
 void txd_bound_loss_back(double *d_logits, const struct txd_loss_back_args *a,

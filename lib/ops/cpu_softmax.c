@@ -30,13 +30,20 @@ static void empty_row(const struct txd_softmax_args *a, size_t r)
     (void)txd_ref32_softmax(NULL, &row);
 }
 
-/* log sum exp(d) - (sum d exp(d)) / sum exp(d) is -sum w log w. Neither it nor what it
- * is made of is below 0, unless by rounding. */
-static double entropy_of(struct txd_exp_sums sums, double log_sum)
+/* log sum exp(d) - (sum d exp(d)) / sum exp(d) is -sum w log w, where the weights sum
+ * to `share` = 1. Neither it nor what it is made of is below 0, unless by rounding. */
+static double entropy_of(struct txd_exp_sums sums, double log_sum, double share)
 {
-    double entropy = log_sum - (double)sums.moment / (double)sums.sum;
+    double entropy = log_sum * share - (double)sums.moment / (double)sums.sum;
 
     return entropy < 0 ? 0 : entropy;
+}
+
+/* What is added to the sum of the keys: 2^TXD_EXP_SHIFT exp(sink - max). */
+static float sink_of(const struct txd_softmax_args *a, float max)
+{
+    return a->sink == NULL ? 0
+                           : ldexpf(expf(*(const float *)a->sink - max), TXD_EXP_SHIFT);
 }
 
 static void softmax_row(const struct txd_softmax_args *a, size_t r)
@@ -48,21 +55,28 @@ static void softmax_row(const struct txd_softmax_args *a, size_t r)
     size_t count = part.end - part.begin;
     float max = k->largest(masked, count);
     struct txd_exp_sums sums;
-    double log_sum;
+    double log_sum, share = 1;
 
     if (max == -INFINITY) {
         empty_row(a, r);
         return;
     }
+    a->max[r] = (double)max;
+    if (a->sink != NULL && *(const float *)a->sink > max)
+        max = *(const float *)a->sink;
     sums = k->exp_sums(out + part.begin, masked, count, max);
+    if (a->sink != NULL) {
+        share = (double)sums.sum;
+        sums.sum += sink_of(a, max);
+        share /= (double)sums.sum;
+    }
     k->scale(out + part.begin, out + part.begin, 1 / sums.sum, count);
     k->fill(out, part.begin, 0);
     k->fill(out + part.end, a->keys - part.end, 0);
     log_sum = log(ldexp((double)sums.sum, -TXD_EXP_SHIFT));
-    a->max[r] = (double)max;
     a->lse[r] = (double)(float)((double)max + log_sum);
     if (a->entropy != NULL)
-        a->entropy[r] = entropy_of(sums, log_sum);
+        a->entropy[r] = entropy_of(sums, log_sum, share);
 }
 
 txd_status txd_cpu32_softmax(txd_ctx *ctx, const struct txd_softmax_args *a)

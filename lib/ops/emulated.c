@@ -107,6 +107,9 @@ static txd_status stepwise_row(txd_ctx *ctx, const struct txd_softmax_args *a, s
         row.rows = 1;
         return wide.softmax(ctx, &row);
     }
+    a->max[r] = (double)max;
+    if (a->sink != NULL && *(const float *)a->sink > max)
+        max = *(const float *)a->sink;
     for (size_t j = 0; j < a->keys; j++)
         out[j] = j >= part.begin && j < part.end ? masked[j] - max : -INFINITY;
     round(out, a->keys);
@@ -115,10 +118,11 @@ static txd_status stepwise_row(txd_ctx *ctx, const struct txd_softmax_args *a, s
     round(out, a->keys);
     for (size_t j = 0; j < a->keys; j++)
         sum += out[j];
+    if (a->sink != NULL)
+        sum += rounded(round, expf(rounded(round, *(const float *)a->sink - max)));
     sum = rounded(round, sum);
     for (size_t j = 0; j < a->keys; j++)
         out[j] /= sum;
-    a->max[r] = (double)max;
     a->lse[r] = (double)rounded(round, max + rounded(round, logf(sum)));
     return TXD_OK;
 }
@@ -255,6 +259,7 @@ ROUNDED(softcap_back, softcap_back,
         round_rows(round, a->d_x, a->rows, a->width, a->stride))
 ROUNDED(mask_back, mask_back, NOTHING)
 ROUNDED(softmax_back, softmax_back, STRIDED(a->d_masked))
+ROUNDED(sink_back, sink_back, DENSE(a->d_sink, 1))
 ROUNDED(mix_back, mix_back, STRIDED(a->d_weights); DENSE(a->d_v, (a->keys * a->width)))
 ROUNDED(loss_back, loss_back, DENSE(a->d_logits, (a->rows * a->vocab)))
 

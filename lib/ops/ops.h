@@ -61,6 +61,7 @@ typedef struct txd_ctx {
     TXD_OP(bias_back, bias_back)                                                       \
     TXD_OP(mask_back, mask_back)                                                       \
     TXD_OP(softmax_back, softmax_back)                                                 \
+    TXD_OP(sink_back, sink_back)                                                       \
     TXD_OP(mix_back, mix_back)                                                         \
     TXD_OP(loss_back, loss_back)
 

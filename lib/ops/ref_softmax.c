@@ -95,20 +95,24 @@ static void softmax_row(const struct txd_softmax_args *a, size_t r)
     txd_span part = txd_span_of(a->spans, r, a->begin, a->end);
     real max = largest(masked, part.begin, part.end);
 
+    a->max[r] = (double)max;
     if (max == (real)-INFINITY) {
-        a->max[r] = a->lse[r] = -INFINITY;
+        a->lse[r] = -INFINITY;
         empty_row(out, a);
         return;
     }
+    if (a->sink != NULL && *(const real *)a->sink > max)
+        max = *(const real *)a->sink;
     for (size_t j = 0; j < a->keys; j++) {
         bool inside = j >= part.begin && j < part.end;
 
         out[j] = inside ? REAL(exp)(masked[j] - max) : 0;
         sum += out[j];
     }
+    if (a->sink != NULL)
+        sum += REAL(exp)(*(const real *)a->sink - max);
     for (size_t j = 0; j < a->keys; j++)
         out[j] /= sum;
-    a->max[r] = (double)max;
     a->lse[r] = (double)(max + REAL(log)(sum));
 }
 
@@ -145,6 +149,27 @@ txd_status REF(softmax_back)(txd_ctx *ctx, const struct txd_softmax_back_args *a
     (void)ctx;
     for (size_t r = 0; r < a->rows; r++)
         softmax_back_row(a, r);
+    return TXD_OK;
+}
+
+txd_status REF(sink_back)(txd_ctx *ctx, const struct txd_sink_back_args *a)
+{
+    real sink = *(const real *)a->sink, sum = 0;
+
+    (void)ctx;
+    for (size_t r = 0; r < a->rows; r++) {
+        const real *weights = (const real *)a->weights + r * a->stride;
+        const real *d_out = (const real *)a->d_out + r * a->stride;
+        txd_span part = txd_span_of(a->spans, r, a->begin, a->end);
+        real mean = 0;
+
+        if (isinf(a->max[r]) && a->max[r] < 0)
+            continue;
+        for (size_t j = part.begin; j < part.end; j++)
+            mean += d_out[j] * weights[j];
+        sum += REAL(exp)(sink - (real)a->lse[r]) * mean;
+    }
+    *(real *)a->d_sink -= sum;
     return TXD_OK;
 }
 

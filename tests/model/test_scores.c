@@ -76,6 +76,14 @@ static double masked_of(observed *o, const size_t at[4], bias_of *bias)
     return sees(o, at[0], at[2], at[3]) ? score : -INFINITY;
 }
 
+/* What a head's sink adds to the sum of a row. */
+static double sink_of(observed *o, size_t head)
+{
+    txd_param *sinks = txd_params_get(o->params, TXD_PARAM_SINK_WEIGHT, 0);
+
+    return sinks ? exp(txd_tensor_get(&sinks->value, head)) : 0;
+}
+
 /* One row of one head. */
 static void check_row(observed *o, size_t b, size_t h, size_t q, bias_of *bias)
 {
@@ -90,6 +98,8 @@ static void check_row(observed *o, size_t b, size_t h, size_t q, bias_of *bias)
         expected[k] = masked_of(o, at, bias);
         sum += exp(expected[k]);
     }
+    if (sum > 0)
+        sum += sink_of(o, h);
     for (size_t k = 0; k < LENGTH; k++) {
         double weight = sum > 0 ? exp(expected[k]) / sum : 0;
 
@@ -193,6 +203,34 @@ START_TEST(capped_scores_have_their_bias)
     run(&o, 6, "score_softcap = 0.5; positions = \"alibi\";", "");
     check_all(&o, alibi6);
     observe_finish(&o);
+}
+END_TEST
+
+START_TEST(a_sink_takes_its_share_of_every_row)
+{
+    const char *const models[] = {"sinks = true;",
+                                  "sinks = true; positions = \"alibi\";"};
+
+    for (int i = 0; i < 2; i++) {
+        observed o = {.extra = TXD_ASK_ROWS};
+        const struct observed_site *weights;
+        double most = 0;
+
+        run(&o, 4, models[i], "");
+        check_all(&o, i == 0 ? nothing : alibi4);
+        weights = observe_site(&o, "layers.0.attn.weights");
+        for (size_t row = 0; row < (size_t)BATCH * 4 * LENGTH; row++) {
+            const double *column = weights->rows + row * TXD_ROW_COUNT;
+            double share = sink_of(&o, row / LENGTH % 4) / exp(column[TXD_ROW_LSE]);
+
+            if (isnan(column[TXD_ROW_SUM])) /* a padded query */
+                continue;
+            most = fmax(most, share);
+            ck_assert(txd_close(column[TXD_ROW_SUM], 1 - share, 1e-13));
+        }
+        ck_assert(most > 0.2);
+        observe_finish(&o);
+    }
 }
 END_TEST
 
@@ -325,6 +363,7 @@ START_TEST(an_edited_bias_is_what_is_added)
 END_TEST
 
 TEST_MAIN(alibi_adds_its_slopes_times_the_distance, scores_are_capped_before_the_mask,
-          capped_scores_have_their_bias, a_layer_that_does_not_cap_shows_its_scores,
+          capped_scores_have_their_bias, a_sink_takes_its_share_of_every_row,
+          a_layer_that_does_not_cap_shows_its_scores,
           an_edit_of_capped_scores_or_of_a_bias_that_changes_nothing_changes_no_bit,
           an_edited_bias_is_what_is_added)

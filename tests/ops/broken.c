@@ -104,6 +104,7 @@ BREAK(bias_back, bias_back,
 BREAK(mask_back, mask_back,
       if (a->keys < a->stride && a->rows > 0)((float *)a->d_scores)[a->keys] = 0)
 BREAK_BACK(softmax_back, softmax_back, {a->d_masked, a->keys})
+BREAK_BACK(sink_back, sink_back, {a->d_sink, a->rows > 0 ? 1 : 0})
 BREAK_BACK(mix_back, mix_back, {a->d_weights, a->keys}, {a->d_v, a->keys * a->width})
 BREAK_BACK(loss_back, loss_back, {a->d_logits, a->rows * a->vocab})
 

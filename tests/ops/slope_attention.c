@@ -170,6 +170,56 @@ void slope_softmax_back(struct trial *t)
     softmax_kind(t, 2, false, true);
 }
 
+/* Of masked scores, which softmax_back gives, and of the sink. */
+void slope_sink_back(struct trial *t)
+{
+    size_t rows = 4, keys = trial_sizes[t->size], stride = keys + GAP;
+    struct slope s = {.name = "softmax with a sink", .forward = forward_softmax};
+    double *x = some_hidden(t, rows, stride, true), max[4], lse[4], base[2][4];
+    double *sink = slope_numbers(t, "sink", 1);
+    struct txd_softmax_args f = {.masked = x,
+                                 .sink = sink,
+                                 .max = max,
+                                 .lse = lse,
+                                 .rows = rows,
+                                 .keys = keys,
+                                 .stride = stride,
+                                 .end = keys};
+    struct txd_softmax_back_args b = {.masked = x,
+                                      .max = base[0],
+                                      .rows = rows,
+                                      .keys = keys,
+                                      .stride = stride,
+                                      .end = keys};
+    struct txd_sink_back_args of_sink = {.sink = sink,
+                                         .max = base[0],
+                                         .lse = base[1],
+                                         .rows = rows,
+                                         .keys = keys,
+                                         .stride = stride,
+                                         .end = keys};
+
+    s.args = &f;
+    slope_outputs(t, &s, rows * stride);
+    slope_input(t, &s, tile_of("masked", x, rows, keys), &b.d_masked, false);
+    slope_input(t, &s, (struct slope_input){"sink", .x = sink, .count = 1},
+                &of_sink.d_sink, true);
+    f.out = s.out;
+    b.weights = of_sink.weights = s.out;
+    b.d_out = of_sink.d_out = s.d_out;
+    s.forward(&f);
+    for (size_t r = 0; r < rows; r++) {
+        base[0][r] = max[r];
+        base[1][r] = lse[r];
+    }
+    txd_bound_softmax(s.allowed, &f, txd_roundoff_of(t->backend));
+    (void)txd_ref64_softmax_back(&t->ctx, &b);
+    (void)txd_ref64_sink_back(&t->ctx, &of_sink);
+    txd_bound_softmax_back(s.input[0].allowed, &b, txd_roundoff_of(t->backend));
+    txd_bound_sink_back(s.input[1].allowed, &of_sink, txd_roundoff_of(t->backend));
+    slope_check(t, &s);
+}
+
 void slope_mix_back(struct trial *t)
 {
     size_t rows = 3, keys = trial_sizes[t->size], width = 4, stride = keys + GAP;

@@ -32,7 +32,7 @@ struct trial {
     txd_ctx ctx;
     size_t compared, failures;
     char first[200];   /* what failed first */
-    void *memory[256]; /* freed by trial_finish */
+    void *memory[512]; /* freed by trial_finish */
     size_t allocations;
 };
 

@@ -150,8 +150,9 @@ static void compare_sums(struct trial *t, const struct txd_softmax_args *a,
 }
 
 /* One of six policies: what becomes of an empty row, and which precision. With spans
- * the cells outside of them hold scores that must not matter. */
-static void softmax(struct trial *t, int policy, bool by_spans)
+ * the cells outside of them hold scores that must not matter. `sink`: a logit more, or
+ * NULL. */
+static void softmax(struct trial *t, int policy, bool by_spans, const double *sink)
 {
     size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], count = rows * keys;
     double *x = trial_masked_scores(t, rows, keys);
@@ -166,6 +167,7 @@ static void softmax(struct trial *t, int policy, bool by_spans)
                                  .stride = keys,
                                  .end = keys,
                                  .masked_row = policy % 3,
+                                 .sink = sink,
                                  .same = policy >= 3,
                                  .max = trial_keep(t, rows * sizeof(double)),
                                  .lse = trial_keep(t, rows * sizeof(double))};
@@ -180,6 +182,7 @@ static void softmax(struct trial *t, int policy, bool by_spans)
     txd_bound_entropy(room, &a, txd_roundoff_of(t->backend));
     a.spans = by_spans ? trial_spans(t, keys) : NULL;
     a.masked = trial_narrowed(t, x, count);
+    a.sink = trial_narrowed(t, sink, 1);
     a.out = trial_real_output(t, count);
     a.max = trial_output(t, rows, sizeof *a.max);
     a.lse = trial_output(t, rows, sizeof *a.lse);
@@ -196,8 +199,12 @@ static void softmax(struct trial *t, int policy, bool by_spans)
 void trial_softmax(struct trial *t)
 {
     for (int policy = 0; policy < 6; policy++) {
-        softmax(t, policy, false);
-        softmax(t, policy, true);
+        const double sinks[] = {0.75, 12, -30};
+
+        softmax(t, policy, false, NULL);
+        softmax(t, policy, true, NULL);
+        for (int i = 0; i < 3 && policy % 3 == 0; i++)
+            softmax(t, policy, i == 1, &sinks[i]);
     }
 }
 

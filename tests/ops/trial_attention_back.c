@@ -99,9 +99,10 @@ void trial_mask_back(struct trial *t)
     mask_back(t, true);
 }
 
-/* Weights as softmax makes them, as float32 numbers, and the largest values. */
+/* Weights as softmax makes them, as float32 numbers, the largest values and the
+ * log-sum-exps. */
 static double *weights_of(struct trial *t, const struct txd_softmax_back_args *a,
-                          double *max)
+                          double *max, double *lse, const double *sink)
 {
     double *masked = trial_masked_scores(t, a->rows, a->stride);
     double *weights = trial_keep(t, a->rows * a->stride * sizeof *weights);
@@ -114,7 +115,8 @@ static double *weights_of(struct trial *t, const struct txd_softmax_back_args *a
                                        .end = a->end,
                                        .spans = a->spans,
                                        .max = max,
-                                       .lse = trial_keep(t, a->rows * sizeof(double)),
+                                       .lse = lse,
+                                       .sink = sink,
                                        .masked_row = 2};
 
     (void)txd_ref64_softmax(&t->ctx, &forward);
@@ -148,7 +150,7 @@ static void exact_softmax_back(struct trial *t, struct txd_softmax_back_args a)
 static void softmax_back(struct trial *t, bool by_spans)
 {
     size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], stride = keys + GAP;
-    double *d_out = trial_doubles(t, "d_out", rows * stride), max[4], *weights;
+    double *d_out = trial_doubles(t, "d_out", rows * stride), max[4], lse[4], *weights;
     struct txd_softmax_back_args a = {.d_out = d_out,
                                       .max = max,
                                       .spans = by_spans ? trial_spans(t, keys) : NULL,
@@ -163,7 +165,7 @@ static void softmax_back(struct trial *t, bool by_spans)
                              .keys = keys,
                              .stride = stride};
 
-    a.weights = weights = weights_of(t, &a, max);
+    a.weights = weights = weights_of(t, &a, max, lse, NULL);
     trial_results_begin(t, &r, 1);
     exact_softmax_back(t, a);
     txd_bound_softmax_back(r.allowed, &a, txd_roundoff_of(t->backend));
@@ -176,6 +178,42 @@ void trial_softmax_back(struct trial *t)
 {
     softmax_back(t, false);
     softmax_back(t, true);
+}
+
+/* The gradient of one number over all rows. */
+void trial_sink_back(struct trial *t)
+{
+    size_t rows = TRIAL_SPANS, keys = trial_sizes[t->size], stride = keys + GAP;
+    double *d_out = trial_doubles(t, "d_out", rows * stride), max[4], lse[4];
+    const double sink = 1.25;
+    struct txd_softmax_back_args like = {.rows = rows,
+                                         .keys = keys,
+                                         .stride = stride,
+                                         .begin = keys / 5,
+                                         .end = keys - keys / 7};
+    double *weights = weights_of(t, &like, max, lse, &sink);
+    struct txd_sink_back_args a = {.d_out = d_out,
+                                   .weights = weights,
+                                   .sink = &sink,
+                                   .max = max,
+                                   .lse = lse,
+                                   .rows = rows,
+                                   .keys = keys,
+                                   .stride = stride,
+                                   .begin = like.begin,
+                                   .end = like.end};
+    struct trial_result r = {
+        .name = "d_sink", .slot = &a.d_sink, .count = 1, .added = true};
+
+    for (size_t i = 0; i < rows; i++)
+        lse[i] = trial_rounded(t, lse[i]);
+    trial_results_begin(t, &r, 1);
+    (void)txd_ref64_sink_back(&t->ctx, &a);
+    txd_bound_sink_back(r.allowed, &a, txd_roundoff_of(t->backend));
+    a.d_out = trial_narrowed(t, d_out, rows * stride);
+    a.weights = trial_narrowed(t, weights, rows * stride);
+    a.sink = trial_narrowed(t, &sink, 1);
+    trial_results_check(t, TXD_OP_sink_back, &a, &r, 1);
 }
 
 static void mix_back(struct trial *t, enum hidden hidden, bool by_spans)

@@ -104,6 +104,12 @@ static const struct convention {
      false},
     {"gains of layer norms from elsewhere", "preset = \"gpt2\"; norm_offset = -0.25;",
      false},
+    {"sinks", "preset = \"gpt2\"; sinks = true; head_dim = 6; qkv_bias = false;",
+     false},
+    {"sinks beside capped scores of grouped heads",
+     "preset = \"llama\"; sinks = true; n_kv_heads = 2; score_softcap = 2.0; cross = "
+     "true;",
+     true},
 };
 enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
 

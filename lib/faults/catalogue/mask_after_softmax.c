@@ -28,12 +28,17 @@ static double seen_gradient(const struct txd_softmax_back_args *args, size_t j)
                : 0;
 }
 
+static double sink_of(const struct txd_softmax_back_args *args)
+{
+    return exp(txd_wrap_get(&args->at, args->sink, 0) - args->max[0]);
+}
+
 /* With p the full softmax and m the mask, w = m p: d_masked = p (m d_out - sum of m
  * d_out p), where p of hidden keys, which w no longer holds, is formed again. */
 static txd_status back_row(txd_ctx *ctx, const struct txd_softmax_back_args *args)
 {
     const txd_op_site *at = &args->at;
-    double mean = 0, sum = 0;
+    double mean = 0, sum = args->sink == NULL ? 0 : sink_of(args);
 
     if (args->max[0] == -INFINITY)
         return txd_below_softmax_back(ctx, args);

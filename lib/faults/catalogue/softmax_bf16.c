@@ -13,11 +13,15 @@ static double rounded(double value)
     return txd_wrap_round(value, TXD_BF16);
 }
 
-/* Divides what stands in out by its sum, both as bfloat16 has them; returns the sum. */
-static double normalise(const struct txd_softmax_args *args)
+/* Divides what stands in out by its sum and the sink's part, all as bfloat16 has them;
+ * returns the sum. */
+static double normalise(const struct txd_softmax_args *args, double max)
 {
     double sum = 0;
 
+    if (args->sink != NULL)
+        sum = rounded(
+            exp(rounded(rounded(txd_wrap_get(&args->at, args->sink, 0)) - max)));
     for (size_t j = 0; j < args->keys; j++)
         sum = rounded(sum + txd_wrap_get(&args->at, args->out, j));
     for (size_t j = 0; j < args->keys; j++)
@@ -38,14 +42,16 @@ static txd_status row(txd_ctx *ctx, const struct txd_softmax_args *args)
     }
     if (max == -INFINITY)
         return txd_below_softmax(ctx, args);
+    args->max[0] = max;
+    if (args->sink != NULL)
+        max = fmax(max, rounded(txd_wrap_get(at, args->sink, 0)));
     for (size_t j = 0; j < args->keys; j++) {
         bool inside = j >= args->begin && j < args->end;
         double score = rounded(txd_wrap_get(at, args->masked, j));
 
         txd_wrap_set(at, args->out, j, inside ? rounded(exp(rounded(score - max))) : 0);
     }
-    args->max[0] = max;
-    args->lse[0] = rounded(max + rounded(log(normalise(args))));
+    args->lse[0] = rounded(max + rounded(log(normalise(args, max))));
     return TXD_OK;
 }
 
