@@ -43,6 +43,7 @@ static const txd_key other_keys[] = {
     {"mask.causal", "bool", "true", "", "", ""},
     {"checks.row_sum.atol", "real", "1e-6", "", "", ""},
     {"input.tokens", "list", "", "", "", ""},
+    {"input.text", "text", "", "", "", ""},
     {"input.free", "group", "", "", "", ""},
     {"faults[].name", "string", "", "", "", ""},
     {"names[]", "string", "", "", "", ""},
@@ -70,6 +71,8 @@ START_TEST(known_keys_of_all_tables_are_accepted)
 
     ck_assert_msg(txd_settings_validate(parse(text), tables) == TXD_OK, "%s",
                   txd_message());
+    OK(txd_settings_validate(parse("input : { text = \"a\"; };"), tables));
+    OK(txd_settings_validate(parse("input : { text = ( \"a\", \"b\" ); };"), tables));
     finish();
 }
 END_TEST
@@ -121,6 +124,9 @@ START_TEST(a_value_of_the_wrong_kind_is_refused)
             "m.cfg:1: mask.causal: expected true or false, found an integer");
     refused("model : { norm = \"rsm\"; };",
             "m.cfg:1: model.norm: expected rms|layer, found \"rsm\"; nearest: rms");
+    refused("input : { text = 1; };",
+            "m.cfg:1: input.text: expected a string in double quotes, or a list of "
+            "them, found an integer");
     refused("input : { tokens = ( { a = 1; } ); };",
             "m.cfg:1: input.tokens.0: expected a plain value or a list, found a group");
     finish();
