@@ -258,6 +258,21 @@ void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t
     }
 }
 
+const char *txd_claim_piece(const txd_claim *claim, size_t step, size_t batch,
+                            size_t place)
+{
+    size_t length = claim->inputs.length, plane = claim->inputs.batch * length, count;
+    const char *const *strings;
+
+    if (!claim->pieces || batch >= claim->inputs.batch || place >= length ||
+        txd_trace_strings(claim->recording, &strings, &count, "input/pieces") !=
+            TXD_OK ||
+        count / plane <= step)
+        return NULL;
+    strings += step * plane + batch * length;
+    return strings[place] && *strings[place] ? strings[place] : NULL;
+}
+
 void txd_claim_memory(txd_text *out, const txd_claim *claim, size_t batch, size_t place)
 {
     const txd_inputs *inputs = &claim->inputs;

@@ -49,6 +49,11 @@ void txd_claim_words(txd_text *out, const txd_claim *claim,
 /* "5 ␣once": place and token (piece or id); the place alone without tokens. */
 void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t place);
 
+/* What a token of any step stands for, as it was recorded; NULL if that is not known.
+ */
+const char *txd_claim_piece(const txd_claim *claim, size_t step, size_t batch,
+                            size_t place);
+
 /* "5" or "5 (pad)": a row of the memory. */
 void txd_claim_memory(txd_text *out, const txd_claim *claim, size_t batch,
                       size_t place);

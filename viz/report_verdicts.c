@@ -28,25 +28,49 @@ static void add_verdict(txd_text *page, const char *verdict)
     txd_text_add(page, "</span>");
 }
 
-static void add_place(txd_text *page, const txd_finding_row *finding)
+/* The piece of the token at a place, if it is known. */
+static void add_piece(txd_text *page, const txd_claim *claim,
+                      const txd_finding_row *finding, int64_t place)
 {
+    const char *piece =
+        txd_claim_piece(claim, finding->step < 0 ? 0 : (size_t)finding->step,
+                        finding->batch < 0 ? 0 : (size_t)finding->batch, (size_t)place);
+
+    if (!piece)
+        return;
+    txd_text_add(page, " <q>");
+    txd_html_add(page, piece, 40);
+    txd_text_add(page, "</q>");
+}
+
+static void add_place(txd_text *page, const txd_claim *claim,
+                      const txd_finding_row *finding)
+{
+    /* keys of cross-attention are rows of the memory */
+    bool keys = strstr(finding->site, "cross") == NULL;
     const struct {
         const char *name;
         int64_t value;
-    } places[] = {{"step", finding->step},
-                  {"batch", finding->batch},
-                  {"head", finding->head},
-                  {"query", finding->query},
-                  {"key", finding->key}};
+        bool is_token;
+    } places[] = {{"step", finding->step, false},
+                  {"batch", finding->batch, false},
+                  {"head", finding->head, false},
+                  {"query", finding->query, true},
+                  {"key", finding->key, keys}};
 
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (places[i].value >= 0)
-            txd_text_addf(page, ", %s %lld", places[i].name,
-                          (long long)places[i].value);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (places[i].value < 0)
+            continue;
+        txd_text_addf(page, ", %s %lld", places[i].name, (long long)places[i].value);
+        if (places[i].is_token)
+            add_piece(page, claim, finding, places[i].value);
+    }
 }
 
-static void add_finding(txd_text *page, const txd_finding_row *finding)
+static void add_finding(txd_report *report, const txd_finding_row *finding)
 {
+    txd_text *page = &report->page;
+
     txd_text_addf(page, "<div class=\"finding %s\">\n<h3>", class_of(finding->verdict));
     add_verdict(page, finding->verdict);
     txd_text_add(page, " ");
@@ -54,7 +78,7 @@ static void add_finding(txd_text *page, const txd_finding_row *finding)
     txd_text_add(page, "</h3>\n<p><code>");
     txd_html_add(page, finding->site, 120);
     txd_text_add(page, "</code>");
-    add_place(page, finding);
+    add_place(page, &report->claim, finding);
     txd_text_add(page, "</p>\n<p>");
     txd_html_add(page, finding->message, 500);
     txd_text_add(page, "</p>\n");
@@ -107,8 +131,10 @@ static size_t end_of_law(const txd_verdicts *verdicts, size_t begin, size_t coun
 
 /* One fault can break a law in every layer: the first few are seen, the others are a
  * click away. */
-static void add_findings(txd_text *page, const txd_verdicts *verdicts)
+static void add_findings(txd_report *report)
 {
+    const txd_verdicts *verdicts = &report->verdicts;
+    txd_text *page = &report->page;
     size_t count = verdicts->finding_count;
 
     if (count == 0)
@@ -122,14 +148,14 @@ static void add_findings(txd_text *page, const txd_verdicts *verdicts)
         if (end <= seen + 1) /* one more is not worth a click */
             seen = end;
         for (size_t j = i; j < seen; j++)
-            add_finding(page, &verdicts->findings[j]);
+            add_finding(report, &verdicts->findings[j]);
         if (seen == end)
             continue;
         txd_text_addf(page, "<details>\n<summary>%zu more of ", end - seen);
         txd_html_add(page, verdicts->findings[i].law, 60);
         txd_text_add(page, "</summary>\n");
         for (size_t j = seen; j < end; j++)
-            add_finding(page, &verdicts->findings[j]);
+            add_finding(report, &verdicts->findings[j]);
         txd_text_add(page, "</details>\n");
     }
     if (verdicts->finding_count > MOST_FINDINGS)
@@ -143,7 +169,7 @@ void txd_report_verdicts(txd_report *report)
     const txd_verdicts *verdicts = &report->verdicts;
     txd_text *page = &report->page;
 
-    add_findings(page, verdicts);
+    add_findings(report);
     if (verdicts->law_count == 0)
         return;
     txd_text_add(page,

@@ -105,6 +105,10 @@ def hostile():
     ok("as text", b"<script>alert" not in page and b"&lt;script" in page)
     ok("nothing was run", not os.path.exists("pwned") and
        not os.path.exists("page/pwned"))
+    result = exits(1, "a fault is found", "run", "h.cfg", "-o", "b.h5", "--set",
+                   'faults=({name="mask_missing";})', "--report", "broken")
+    holds("findings have pieces", read("broken/index.html").decode(),
+          "query 0 <q>a</q>, key", "<q>&lt;script&gt;alert(1)&lt;/script&gt;")
     exits(0, "labels are pieces", "plot", "t.h5", "layers.0.attn.weights", "--head",
           "0", "-o", "t.svg")
     holds("in the picture", read("t.svg").decode(), "1 \u2423on")
