@@ -13,10 +13,10 @@
 #include "suite.h"
 
 static const char *const fixtures[] = {
-    "bert",    "bloom", "falcon",   "falcon_groups", "gemma",  "gemma2",
-    "gemma3",  "gpt2",  "gpt_neox", "llama",         "llama3", "llama_yarn",
-    "mistral", "olmo2", "opt",      "opt_post",      "phi",    "phi3",
-    "qwen2",   "qwen3", "smollm3",  "starcoder2"};
+    "bert",       "bloom",   "falcon",   "falcon_groups", "gemma",     "gemma2",
+    "gemma3",     "gpt2",    "gpt_neox", "gpt_oss",       "llama",     "llama3",
+    "llama_yarn", "mistral", "olmo2",    "opt",           "opt_post",  "phi",
+    "phi3",       "qwen2",   "qwen3",    "smollm3",       "starcoder2"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 /* Fields that no value can make matter: names, numbers of tokens, training. */
@@ -46,6 +46,10 @@ static const char *const idle[] = {
     "summary_proj_to_labels",
     "summary_type",
     "summary_use_proj",
+    "output_router_logits",
+    "router_aux_loss_coef",
+    "swiglu_alpha",
+    "swiglu_limit",
     "attention_probs_dropout_prob",
     "hidden_dropout_prob",
     "layerdrop",
@@ -300,6 +304,19 @@ END_TEST
 
 /* ---- what is not read at all ---- */
 
+/* The library's default is a mixture of 128. */
+START_TEST(gpt_oss_must_say_that_it_has_no_experts)
+{
+    family_load(&file, "gpt_oss");
+    family_set(&file, "num_local_experts", NULL);
+    ck_assert_int_eq(family_open(&(txd_checkpoint *){NULL}, &file),
+                     TXD_ERR_UNSUPPORTED);
+    ck_message_has("num_local_experts");
+    ck_message_has("128");
+    family_finish(&file);
+}
+END_TEST
+
 START_TEST(models_that_compute_something_else_are_refused_with_what_it_is)
 {
     static const struct {
@@ -339,6 +356,7 @@ START_TEST(fields_of_other_arithmetic_are_refused_by_name)
         {"qwen2", "layer_types", "[\"full_attention\"]"},
         {"smollm3", "no_rope_layers", "[1, 0, 1]"},
         {"smollm3", "no_rope_layers", "[1, 0, 1, 2]"},
+        {"gpt_oss", "num_local_experts", "4"},
         {"falcon", "alibi", "true"},
         {"gpt2", "add_cross_attention", "true"},
     };
@@ -358,5 +376,6 @@ TEST_MAIN(every_fixture_opens, every_field_is_looked_at,
           absent_fields_of_younger_families_are_those_of_the_library,
           the_activation_of_gemma_is_the_approximation_whatever_it_is_called,
           layers_differ_where_fields_do_not_list_them,
+          gpt_oss_must_say_that_it_has_no_experts,
           models_that_compute_something_else_are_refused_with_what_it_is,
           fields_of_other_arithmetic_are_refused_by_name)

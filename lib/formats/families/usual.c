@@ -15,6 +15,7 @@ static const txd_tensor_name names[] = {
     {TXD_PARAM_V_BIAS, "self_attn.v_proj.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_Q_NORM_WEIGHT, "self_attn.q_norm.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_K_NORM_WEIGHT, "self_attn.k_norm.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_SINK_WEIGHT, "self_attn.sinks", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_O_WEIGHT, "self_attn.o_proj.weight", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_O_BIAS, "self_attn.o_proj.bias", TXD_LAYOUT_PLAIN},
     {TXD_PARAM_NORM2_WEIGHT, "post_attention_layernorm.weight", TXD_LAYOUT_PLAIN},
