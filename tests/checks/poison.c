@@ -19,6 +19,10 @@ const char *const poison_models[] = {
     "model : { preset = \"llama\"; n_kv_heads = 2; " SIZES "};",
     "model : { preset = \"gpt2\"; cross = true; " SIZES "};",
     "model : { preset = \"gpt2\"; norm_placement = \"post\"; " SIZES "};",
+    "model : { preset = \"gpt2\"; parallel = true; norm_placement = \"sandwich\"; "
+    "norm_offset = 0.5; embed_norm = true; embed_scale = 1.5; token_types = 2; "
+    "embed_dim "
+    "= 9; head_transform = true; head_bias = true; " SIZES "};",
 };
 
 #define INPUT "input : { tokens = ( [3, 1, 4, 1, 5, 9], [2, 6, 5, 3] ); %s };"

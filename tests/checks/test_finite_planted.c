@@ -14,7 +14,16 @@ static const struct {
     txd_point point;
     const char *operands[2];
 } made_from[] = {
-    {TXD_POINT_EMBED_OUT, {"embed.tok"}},
+    {TXD_POINT_EMBED_IN, {"embed.tok up to"}},
+    {TXD_POINT_EMBED_SCALED, {"embed.in "}},
+    {TXD_POINT_EMBED_OUT, {"embed."}},
+    {TXD_POINT_EMBED_NORM, {"embed.out up to"}},
+    {TXD_POINT_NORM1_POST_OUT, {"attn.out up to"}},
+    {TXD_POINT_NORM2_POST_OUT, {"mlp.out up to"}},
+    {TXD_POINT_HEAD_DENSE, {"final.norm up to"}},
+    {TXD_POINT_HEAD_ACT, {"head.dense "}},
+    {TXD_POINT_HEAD_NORM, {"head.act up to"}},
+    {TXD_POINT_HEAD_IN, {"head.norm up to"}},
     {TXD_POINT_NORM1_OUT, {"resid."}},
     {TXD_POINT_ATTN_K_PROJ, {"up to"}},
     {TXD_POINT_ATTN_Q, {"attn.q_proj up to"}},
@@ -25,7 +34,7 @@ static const struct {
     {TXD_POINT_ATTN_HEADS, {"attn.v up to"}},
     {TXD_POINT_ATTN_MERGED, {"attn.heads "}},
     {TXD_POINT_ATTN_OUT, {"attn.merged up to"}},
-    {TXD_POINT_ATTN_BRANCH, {"attn.out "}},
+    {TXD_POINT_ATTN_BRANCH, {"out "}},
     {TXD_POINT_RESID_MID, {"attn.branch "}},
     {TXD_POINT_NORM_CROSS_OUT, {"resid.mid up to"}},
     {TXD_POINT_CROSS_K_PROJ, {"input.memory up to"}},
@@ -39,7 +48,7 @@ static const struct {
     {TXD_POINT_MLP_GATE_ACT, {"mlp.gate "}},
     {TXD_POINT_MLP_ACT, {"mlp.up "}},
     {TXD_POINT_MLP_OUT, {"mlp.act up to"}},
-    {TXD_POINT_MLP_BRANCH, {"mlp.out "}},
+    {TXD_POINT_MLP_BRANCH, {"out "}},
     {TXD_POINT_RESID_POST, {"mlp.branch "}},
     {TXD_POINT_LOGITS, {"up to"}},
 };
@@ -93,6 +102,12 @@ START_TEST(a_value_is_with_norms_after_the_sums_too)
 }
 END_TEST
 
+START_TEST(a_value_is_with_the_conventions_of_families_too)
+{
+    poison_every(POISON_FAMILY, plant_forward);
+}
+END_TEST
+
 static void plant_backward(int model, poison *p)
 {
     char words[160], value[32];
@@ -129,6 +144,12 @@ END_TEST
 START_TEST(a_gradient_is_with_norms_after_the_sums_too)
 {
     poison_every(POISON_POST, plant_backward);
+}
+END_TEST
+
+START_TEST(a_gradient_is_with_the_conventions_of_families_too)
+{
+    poison_every(POISON_FAMILY, plant_backward);
 }
 END_TEST
 
@@ -221,8 +242,10 @@ END_TEST
 
 TEST_MAIN(a_value_at_any_point_of_any_layer_is_the_origin,
           a_value_is_with_cross_attention_too, a_value_is_with_norms_after_the_sums_too,
+          a_value_is_with_the_conventions_of_families_too,
           a_gradient_at_any_point_of_any_layer_is_the_origin,
           a_gradient_is_with_cross_attention_too,
           a_gradient_is_with_norms_after_the_sums_too,
+          a_gradient_is_with_the_conventions_of_families_too,
           a_gradient_of_any_parameter_is_the_origin,
           a_value_comes_before_the_gradients_that_it_spoils)
