@@ -45,7 +45,11 @@ def resolve(spec):
     differences = given.pop("layers", [])
     c.update({"norm_placement": "pre", "residual_scale": 1.0, "score_scale": 0.0,
               "rope_base": 10000.0, "rope_pairing": "half", "max_seq_len": 0,
-              "cross": False, "encoder_layers": 0, "is_encoder": False})
+              "cross": False, "encoder_layers": 0, "is_encoder": False,
+              "norm_offset": 0.0, "parallel": False, "shared_norm": False,
+              "position_offset": 0, "embed_scale": 1.0, "embed_norm": False,
+              "token_types": 0, "head_transform": False, "head_bias": False,
+              "logit_scale": 1.0, "logit_softcap": 0.0})
     c["norm"] = given.get("norm", c["norm"])
     c.update({"qkv_bias": bias, "out_bias": bias, "mlp_bias": bias,
               "norm_bias": bias and c["norm"] == "layernorm"})
@@ -54,7 +58,8 @@ def resolve(spec):
     c.setdefault("head_dim", c["d_model"] // c["n_heads"])
     c.setdefault("value_dim", c["head_dim"])
     c.setdefault("d_ff", 4 * c["d_model"])
-    c.setdefault("final_norm", c["norm_placement"] == "pre")
+    c.setdefault("embed_dim", c["d_model"])
+    c.setdefault("final_norm", c["norm_placement"] != "post")
     c.setdefault("rotary", c["positions"] == "rotary")
     c.setdefault("rope_width", c["head_dim"])
     layer = {key: c[key] for key in ("norm_eps", "residual_scale", "score_scale",
@@ -128,7 +133,8 @@ def _norm(c, layer, x, weights, name, axis):
     if c["norm"] == "layernorm":
         x = x - x.mean(axis, keepdims=True)
     x = x / np.sqrt((x * x).mean(axis, keepdims=True) + layer["norm_eps"])
-    return x * weights[name + ".weight"] + weights.get(name + ".bias", 0.0)
+    gain = c["norm_offset"] + weights[name + ".weight"]
+    return x * gain + weights.get(name + ".bias", 0.0)
 
 
 def _linear(x, weights, name):
@@ -221,8 +227,6 @@ def _attend(c, i, x, weights, inputs, out, sight, how):
     _attended(c, i, p, (q, k, v), reasons(layer, inputs), out, sight)
     out[p + "merged"] = how.merge(i, out[p + "heads"])
     out[p + "out"] = how.project_out(i, out[p + "merged"], weights)
-    out[p + "branch"] = layer["residual_scale"] * out[p + "out"]
-    return out[p + "branch"]
 
 
 def _attend_memory(c, i, x, weights, inputs, out):
@@ -238,8 +242,6 @@ def _attend_memory(c, i, x, weights, inputs, out):
     _attended(c, i, p, (q, k, v), memory_reasons(inputs), out, None)
     out[p + "merged"] = plain.merge(i, out[p + "heads"])
     out[p + "out"] = _linear(out[p + "merged"], weights, p + "o")
-    out[p + "branch"] = c["layers"][i]["residual_scale"] * out[p + "out"]
-    return out[p + "branch"]
 
 
 def _mlp(c, i, x, weights, out):
@@ -252,39 +254,90 @@ def _mlp(c, i, x, weights, out):
     else:
         out[p + "act"] = _activate(up, c["activation"])
     out[p + "out"] = _linear(out[p + "act"], weights, p + "down")
-    out[p + "branch"] = c["layers"][i]["residual_scale"] * out[p + "out"]
-    return out[p + "branch"]
 
 
 def _block(c, i, x, weights, inputs, out, sight, how):
-    layer, p = c["layers"][i], f"layers.{i}."
-    pre = c["norm_placement"] == "pre"
+    layer, p, placement = c["layers"][i], f"layers.{i}.", c["norm_placement"]
 
     def norm(name, value):
         out[p + name + ".out"] = how.norm(i, c, layer, value, weights, p + name)
         return out[p + name + ".out"]
+
+    def before(name, value):
+        return norm(name, value) if placement in ("pre", "sandwich") else value
+
+    def branch(part, name):
+        made = out[p + part + ".out"]
+        if placement in ("sandwich", "branch"):
+            made = norm(name + "_post", made)
+        out[p + part + ".branch"] = layer["residual_scale"] * made
+        return out[p + part + ".branch"]
+
+    def after(name, value):
+        return norm(name, value) if placement == "post" else value
     out[p + "resid.pre"] = x
-    read = norm("norm1", x) if pre else x
-    branch = _attend(c, i, read, weights, inputs, out, sight, how)
-    middle = out[p + "resid.mid"] = how.add(i, x, branch)
-    middle = middle if pre else norm("norm1", middle)
-    if c["cross"]:
-        read = norm("norm_cross", middle) if pre else middle
-        branch = _attend_memory(c, i, read, weights, inputs, out)
-        middle = out[p + "resid.cross"] = how.add(i, middle, branch)
-        middle = middle if pre else norm("norm_cross", middle)
-    read = norm("norm2", middle) if pre else middle
-    out[p + "resid.post"] = how.add(i, middle, _mlp(c, i, read, weights, out))
-    if pre:
+    read = before("norm1", x)
+    _attend(c, i, read, weights, inputs, out, sight, how)
+    added = branch("attn", "norm1")
+    if c["parallel"]:
+        _mlp(c, i, read if c["shared_norm"] else before("norm2", x), weights, out)
+        both = added + branch("mlp", "norm2")
+        out[p + "resid.post"] = how.add(i, x, both)
         return out[p + "resid.post"]
-    return norm("norm2", out[p + "resid.post"])
+    out[p + "resid.mid"] = how.add(i, x, added)
+    middle = after("norm1", out[p + "resid.mid"])
+    if c["cross"]:
+        _attend_memory(c, i, before("norm_cross", middle), weights, inputs, out)
+        out[p + "resid.cross"] = how.add(i, middle, branch("cross", "norm_cross"))
+        middle = after("norm_cross", out[p + "resid.cross"])
+    _mlp(c, i, before("norm2", middle), weights, out)
+    out[p + "resid.post"] = how.add(i, middle, branch("mlp", "norm2"))
+    return after("norm2", out[p + "resid.post"])
+
+
+def _embed(c, weights, inputs, out):
+    x = out["embed.tok"] = weights["embed.tok.weight"][inputs["tokens"]]
+    if c["embed_dim"] != c["d_model"]:
+        x = out["embed.in"] = x @ weights["embed.in.weight"].T
+    if c["embed_scale"] not in (0, 1):
+        x = out["embed.scaled"] = c["embed_scale"] * x
+    if c["positions"] == "learned":
+        rows = inputs["positions"] + c["position_offset"]
+        out["embed.pos"] = weights["embed.pos.weight"][rows]
+    elif c["positions"] == "sinusoidal":
+        out["embed.pos"] = _sinusoids(inputs["positions"], c["d_model"])
+    x = x + out.get("embed.pos", 0.0)
+    if c["token_types"]:
+        out["embed.type"] = weights["embed.type.weight"][inputs["types"]]
+        x = x + out["embed.type"]
+    out["embed.out"] = x
+    if c["embed_norm"]:
+        x = out["embed.norm"] = _norm(c, c["layers"][-1], x, weights, "embed_norm", -1)
+    return x
+
+
+def _head(c, x, weights, out):
+    if c["head_transform"]:
+        x = out["head.dense"] = _linear(x, weights, "head.dense")
+        x = out["head.act"] = _activate(x, c["activation"])
+        x = out["head.norm"] = _norm(c, c["layers"][-1], x, weights, "head_norm", -1)
+    if c["embed_dim"] != c["d_model"]:
+        x = out["head.in"] = x @ weights["head.in.weight"].T
+    head = "embed.tok.weight" if c["tie_embeddings"] else "head.weight"
+    logits = x @ weights[head].T + weights.get("head.bias", 0.0)
+    if c["logit_scale"] not in (0, 1) or c["logit_softcap"]:
+        out["logits_raw"] = logits
+    logits = logits * (c["logit_scale"] or 1)
+    if c["logit_softcap"]:
+        logits = c["logit_softcap"] * np.tanh(logits / c["logit_softcap"])
+    return logits
 
 
 def encode(c, weights, inputs):
     """What the encoder makes of its tokens: its parameters are encoder.*, and the
     embeddings of the decoder."""
     own = {name.removeprefix("encoder."): value for name, value in weights.items()
-           if name.startswith(("encoder.", "embed."))}
+           if name.startswith(("encoder.", "embed.", "embed_norm."))}
     return forward(c["encoder"], own, inputs)["end"]
 
 
@@ -293,20 +346,16 @@ def forward(c, weights, inputs, sight=None, how=Steps()):
     if "encoder" in inputs:
         inputs = dict(inputs, memory=encode(c, weights, inputs["encoder"]))
     out = {"input." + name: inputs[name] for name in INPUTS if name in inputs}
-    x = out["embed.tok"] = weights["embed.tok.weight"][inputs["tokens"]]
-    if c["positions"] == "learned":
-        out["embed.pos"] = weights["embed.pos.weight"][inputs["positions"]]
-    elif c["positions"] == "sinusoidal":
-        out["embed.pos"] = _sinusoids(inputs["positions"], c["d_model"])
-    x = out["embed.out"] = x + out.get("embed.pos", 0.0)
+    if c["token_types"]:
+        out["input.types"] = inputs["types"]
+    x = _embed(c, weights, inputs, out)
     for i in range(c["n_layers"]):
         x = _block(c, i, x, weights, inputs, out, sight, how)
     if c["final_norm"]:
         x = out["final.norm"] = _norm(c, c["layers"][-1], x, weights, "final_norm", -1)
     if c["is_encoder"]:
         return {"end": x}
-    head = "embed.tok.weight" if c["tie_embeddings"] else "head.weight"
-    logits = out["logits"] = x @ weights[head].T
+    logits = out["logits"] = _head(c, x, weights, out)
     out["loss.token"] = _losses(logits, inputs)
     return out
 

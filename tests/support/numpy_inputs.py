@@ -51,6 +51,8 @@ def _token_batches(given, spec, c, stream):
         counts = [len(row[cut]) for row in rows]
         out.append(_batch(window("tokens"), window("positions"), window("documents"),
                           given, counts, max(counts)))
+        for row, types in enumerate(window("types") or []):
+            out[-1]["types"][row][out[-1]["valid"][row] == 1] = types
     return out
 
 
@@ -58,7 +60,7 @@ def _batch(tokens, positions, documents, given, counts, length):
     shape = (len(tokens), length)
     out = {"tokens": np.full(shape, given.get("pad_id", 0)),
            "valid": np.zeros(shape, int), "positions": np.zeros(shape, int),
-           "document": np.zeros(shape, int)}
+           "document": np.zeros(shape, int), "types": np.zeros(shape, int)}
     for row, count in enumerate(counts):
         start = length - count if given.get("pad") == "left" else 0
         here = slice(start, start + count)

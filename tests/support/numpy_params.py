@@ -41,10 +41,16 @@ def rng_normal(key, index):
 
 def shapes(c):
     """Names and shapes of the parameters; fused ones as three, named q, k and v."""
-    d = c["d_model"]
-    out = {"embed.tok.weight": (c["vocab"], d)}
+    d, w = c["d_model"], c["embed_dim"]
+    out = {"embed.tok.weight": (c["vocab"], w)}
     if c["positions"] == "learned":
-        out["embed.pos.weight"] = (c["max_seq_len"], d)
+        out["embed.pos.weight"] = (c["max_seq_len"] + c["position_offset"], d)
+    if c["token_types"]:
+        out["embed.type.weight"] = (c["token_types"], d)
+    if w != d:
+        out["embed.in.weight"], out["head.in.weight"] = (d, w), (w, d)
+    if c["embed_norm"]:
+        _norm(out, c, "embed_norm")
     for i in range(c["n_layers"]):
         _block(out, c, f"layers.{i}.", c.get("cross", False))
     for i in range(c.get("encoder_layers", 0)):
@@ -53,8 +59,13 @@ def shapes(c):
         _norm(out, c, "final_norm")
         if c.get("encoder_layers", 0):
             _norm(out, c, "encoder.final_norm")
+    if c["head_transform"]:
+        out["head.dense.weight"], out["head.dense.bias"] = (d, d), (d,)
+        _norm(out, c, "head_norm")
     if not c["tie_embeddings"]:
-        out["head.weight"] = (c["vocab"], d)
+        out["head.weight"] = (c["vocab"], w)
+    if c["head_bias"]:
+        out["head.bias"] = (c["vocab"],)
     return out
 
 
@@ -62,6 +73,15 @@ def _norm(out, c, name):
     out[name + ".weight"] = (c["d_model"],)
     if c["norm_bias"]:
         out[name + ".bias"] = (c["d_model"],)
+
+
+def _norms(out, c, name):
+    """Those of a part of a block."""
+    shared = c["shared_norm"] and name.endswith("norm2")
+    if c["norm_placement"] != "branch" and not shared:
+        _norm(out, c, name)
+    if c["norm_placement"] in ("sandwich", "branch"):
+        _norm(out, c, name + "_post")
 
 
 def _attention(out, c, prefix):
@@ -79,11 +99,11 @@ def _attention(out, c, prefix):
 
 def _block(out, c, prefix, cross):
     d, m = c["d_model"], c["d_ff"]
-    _norm(out, c, prefix + "norm1")
-    _norm(out, c, prefix + "norm2")
+    _norms(out, c, prefix + "norm1")
+    _norms(out, c, prefix + "norm2")
     _attention(out, c, prefix + "attn.")
     if cross:
-        _norm(out, c, prefix + "norm_cross")
+        _norms(out, c, prefix + "norm_cross")
         _attention(out, c, prefix + "cross.")
     for name, shape in (("gate", (m, d)), ("up", (m, d)), ("down", (d, m))):
         if name == "gate" and not c["gated"]:
@@ -121,7 +141,9 @@ def draw(spec, c):
         if rule is None and len(shape) == 2:
             rule = {"scheme": "normal"}
         elif rule is None:
-            rule = {"scheme": "constant", "value": 0.0 if name.endswith("bias") else 1}
+            gain = 1 - c["norm_offset"]
+            rule = {"scheme": "constant",
+                    "value": 0.0 if name.endswith("bias") else gain}
         out[name] = _drawn(rule, seed, name, shape)
     return out
 

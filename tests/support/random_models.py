@@ -99,6 +99,34 @@ def healthy(draw):
     return spec
 
 
+FAMILIES = {
+    "norm_placement": ("sandwich", "branch"), "norm_offset": (1.0, -0.25),
+    "embed_scale": (0.5, 3.0), "embed_norm": (True,), "position_offset": (1, 2),
+    "embed_dim": (6, 40), "token_types": (1, 3), "head_transform": (True,),
+    "head_bias": (True,), "logit_scale": (0.3, -2.0), "logit_softcap": (0.5, 30.0),
+    "parallel": (True,),
+}
+
+
+def add_conventions(draw, spec):
+    """Gives the model some conventions of families."""
+    model = spec["model"]
+    for key, values in FAMILIES.items():
+        if draw.random() < 0.4:
+            model[key] = draw.choice(values)
+    if model.get("norm_placement") == "post":
+        model.pop("parallel", None)
+    if model.get("parallel") and model.get("norm_placement") != "branch" and \
+            draw.random() < 0.5:
+        model["shared_norm"] = True
+    if "embed_dim" in model:  # else tokens are drowned by positions, as position_norm says
+        spec["weights"]["init"].append({"params": "embed.in.weight", "scheme": "normal",
+                                        "std": 0.4})
+    if model.get("token_types"):
+        spec["input"]["types"] = [[draw.randrange(model["token_types"]) for _ in row]
+                                  for row in spec["input"]["tokens"]]
+
+
 def _memory_file(draw, batch, width):
     """Saves a memory as numpy does; its path and what the file does not say."""
     rng, length = np.random.default_rng(draw.randrange(2**32)), draw.choice((1, 4, 23))
