@@ -23,7 +23,7 @@ static const char *const library[] = {
     "smollm3",      "gemma",         "bloom",
     "opt",          "qwen3",         "olmo2",
     "opt_post",     "phi",           "gemma2",
-    "gemma3",       "bert",
+    "gemma3",       "bert",          "gpt_oss",
 };
 static const char *const gguf[] = {
     "gpt2",       "gpt_neox", "falcon",     "llama",      "llama3",
