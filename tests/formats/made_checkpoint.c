@@ -41,10 +41,10 @@ void made_llama(struct made *made, const char *prefix)
     snprintf(layers, sizeof layers, "%slayers.", prefix);
     for (int i = 0; i < 2; i++) {
         add_layer(made, layers, i, "input_layernorm.weight", 1, 4, 1);
-        add_layer(made, layers, i, "self_attn.q_proj.weight", 2, 6, 4);
-        add_layer(made, layers, i, "self_attn.k_proj.weight", 2, 3, 4);
-        add_layer(made, layers, i, "self_attn.v_proj.weight", 2, 3, 4);
-        add_layer(made, layers, i, "self_attn.o_proj.weight", 2, 4, 6);
+        add_layer(made, layers, i, "self_attn.q_proj.weight", 2, 8, 4);
+        add_layer(made, layers, i, "self_attn.k_proj.weight", 2, 4, 4);
+        add_layer(made, layers, i, "self_attn.v_proj.weight", 2, 4, 4);
+        add_layer(made, layers, i, "self_attn.o_proj.weight", 2, 4, 8);
         add_layer(made, layers, i, "post_attention_layernorm.weight", 1, 4, 1);
         add_layer(made, layers, i, "mlp.gate_proj.weight", 2, 5, 4);
         add_layer(made, layers, i, "mlp.up_proj.weight", 2, 5, 4);

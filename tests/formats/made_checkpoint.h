@@ -13,10 +13,8 @@
 #define LLAMA_BASE                                                                     \
     "\"vocab_size\": 7, \"hidden_size\": 4, \"intermediate_size\": 5, "                \
     "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, "                           \
-    "\"num_key_value_heads\": 1, \"head_dim\": 3, \"max_position_embeddings\": 32"
-/* head_dim 3 is odd: too narrow for whole pairs. */
-#define LLAMA_ODD "{\"model_type\": \"llama\", " LLAMA_BASE
-#define LLAMA LLAMA_ODD ", \"partial_rotary_factor\": 0.67"
+    "\"num_key_value_heads\": 1, \"max_position_embeddings\": 32"
+#define LLAMA "{\"model_type\": \"llama\", " LLAMA_BASE ", \"head_dim\": 4"
 #define GPT2                                                                           \
     "{\"model_type\": \"gpt2\", \"vocab_size\": 7, \"n_embd\": 4, \"n_layer\": 2, "    \
     "\"n_head\": 2, \"n_positions\": 6"
@@ -34,7 +32,7 @@ struct made {
 };
 
 /* Starts with the tensors of a model: vocabulary 7, width 4, two layers; Llama with
- * 2 heads on 1 KV head, head_dim 3, MLP 5; GPT-2 with 2 heads, 6 positions, MLP 16.
+ * 2 heads on 1 KV head, head_dim 4, MLP 5; GPT-2 with 2 heads, 6 positions, MLP 16.
  * `prefix` is "model.", "transformer." or "". */
 void made_llama(struct made *made, const char *prefix);
 void made_gpt2(struct made *made, const char *prefix);

@@ -189,17 +189,15 @@ START_TEST(fields_decide_what_they_name)
     made_llama(&made, "model.");
     checkpoint = open_made(LLAMA ", \"rms_norm_eps\": 1e-3, \"rope_theta\": 500, "
                                  "\"hidden_act\": \"gelu_pytorch_tanh\", "
-                                 "\"rope_scaling\": {\"rope_type\": \"default\"}, "
-                                 "\"sliding_window\": 9}");
+                                 "\"rope_scaling\": {\"rope_type\": \"default\"}}");
     c = txd_checkpoint_config(checkpoint);
     ck_assert(c->layers[1].norm_eps == 1e-3);
     ck_assert(c->layers[1].rope_base == 500);
-    ck_assert_uint_eq(c->layers[1].rope_width, 2);
-    ck_assert_uint_eq(c->layers[1].window, 9);
+    ck_assert_uint_eq(c->layers[1].rope_width, 4);
     ck_assert_int_eq(c->activation, TXD_ACTIVATION_GELU_TANH);
     ck_assert_uint_eq(c->max_seq_len, 32);
-    ck_assert_uint_eq(c->head_dim, 3);
-    ck_assert(c->layers[1].score_scale == 1 / sqrt(3.0));
+    ck_assert_uint_eq(c->head_dim, 4);
+    ck_assert(c->layers[1].score_scale == 1 / sqrt(4.0));
     txd_checkpoint_destroy(checkpoint);
 
     made_gpt2(&made, "");

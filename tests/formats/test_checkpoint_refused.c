@@ -57,7 +57,9 @@ START_TEST(fields_that_are_not_supported_are_refused_by_name)
             "hidden_act", "quick_gelu");
     refused(TXD_ERR_UNSUPPORTED, LLAMA ", \"quantization_config\": {\"bits\": 4}}",
             "quantization_config", "not supported");
-    refused(TXD_ERR_UNSUPPORTED, LLAMA_ODD "}", "head_dim", "even");
+    refused(TXD_ERR_UNSUPPORTED,
+            "{\"model_type\": \"llama\", " LLAMA_BASE ", \"head_dim\": 3}", "head_dim",
+            "even");
     refused(TXD_ERR_UNSUPPORTED, GPT2 ", \"add_cross_attention\": true}",
             "add_cross_attention", "not supported");
 }
@@ -129,7 +131,7 @@ START_TEST(an_output_projection_of_another_shape_is_refused_by_name)
         snprintf(name, sizeof name, "model.layers.%d.self_attn.o_proj.weight", layer);
         snprintf(known, sizeof known, "(layers.%d.attn.o.weight)", layer);
         made_find(&made, name)->dims[1] = 4;
-        refused(TXD_ERR_FORMAT, LLAMA "}", name, "expected shape (4, 6)");
+        refused(TXD_ERR_FORMAT, LLAMA "}", name, "expected shape (4, 8)");
         ck_message_has("found (4, 4)");
         ck_message_has(known);
         made_gpt2(&made, "");
@@ -184,7 +186,7 @@ START_TEST(the_flag_of_a_bias_and_the_tensors_must_agree)
         for (int k = 0; k < 3; k++) {
             snprintf(name, sizeof name, "model.layers.%d.self_attn.%s.bias", i,
                      biases[k]);
-            made_add(&made, name, 1, k == 0 ? 6 : 3, 1);
+            made_add(&made, name, 1, k == 0 ? 8 : 4, 1);
         }
     }
     refused(TXD_ERR_FORMAT, LLAMA ", \"attention_bias\": false}", "attention_bias",
@@ -214,7 +216,7 @@ START_TEST(known_buffers_are_ignored_and_strangers_are_named)
     made_add(&made, "model.layers.1.self_attn.rotary_emb.inv_freq", 1, 2, 1);
     checkpoint = open_made(LLAMA "}");
     txd_checkpoint_destroy(checkpoint);
-    made_add(&made, "model.layers.1.self_attn.q_norm.weight", 1, 3, 1);
+    made_add(&made, "model.layers.1.self_attn.q_norm.weight", 1, 4, 1);
     refused(TXD_ERR_FORMAT, LLAMA "}", "q_norm", "no place");
 }
 END_TEST

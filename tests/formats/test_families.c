@@ -357,7 +357,10 @@ START_TEST(fields_of_other_arithmetic_are_refused_by_name)
         {"smollm3", "no_rope_layers", "[1, 0, 1]"},
         {"smollm3", "no_rope_layers", "[1, 0, 1, 2]"},
         {"gpt_oss", "num_local_experts", "4"},
+        {"llama", "partial_rotary_factor", "0.5"},
+        {"qwen3", "partial_rotary_factor", "0.5"},
         {"falcon", "alibi", "true"},
+        {"gemma3", "attn_logit_softcapping", "30.0"},
         {"gpt2", "add_cross_attention", "true"},
     };
 

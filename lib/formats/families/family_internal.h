@@ -161,6 +161,7 @@ txd_status txd_reading_sizes(txd_reading *r, const txd_size_fields *fields);
 /* rope_theta, partial_rotary_factor and scaling, in whichever form they are given. */
 typedef struct txd_rope_defaults {
     double base, share; /* share = lanes of a head that turn */
+    bool partial;       /* partial_rotary_factor may say another one */
 } txd_rope_defaults;
 txd_status txd_reading_rope(txd_reading *r, const txd_rope_defaults *defaults);
 
@@ -178,6 +179,7 @@ typedef struct txd_usual {
     const char *activation_field, *activation;
     double norm_eps;
     txd_rope_defaults rope;
+    const char *attention_bias, *mlp_bias; /* fields that state biases; NULL: none do */
 } txd_usual;
 extern const txd_usual txd_usual_llama;
 txd_status txd_reading_usual(txd_reading *r, const txd_usual *usual);

@@ -20,6 +20,7 @@ static txd_status read(txd_reading *r)
     sizes.absent_head_dim = 256;
     usual.sizes = &sizes;
     usual.activation = "gelu_pytorch_tanh";
+    usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_refuse(r, refused));
     TXD_TRY(txd_reading_usual(r, &usual));
     txd_reading_tied_if_unstated(r);

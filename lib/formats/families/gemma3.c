@@ -10,7 +10,9 @@
 
 static const char *const types[] = {"gemma3_text", "gemma3", NULL};
 static const char *const architectures[] = {"gemma3", NULL};
-static const char *const refused[] = {"use_bidirectional_attention", NULL};
+/* Of the cap of scores the library knows the name, and does not apply it. */
+static const char *const refused[] = {"use_bidirectional_attention",
+                                      "attn_logit_softcapping", NULL};
 static const char *const prefixes[] = {"model.", "language_model.model.",
                                        "model.language_model.", "", NULL};
 static const char *const buffers[] = {"vision_tower.*", "multi_modal_projector.*",
@@ -44,8 +46,6 @@ static txd_status read_scale(txd_reading *r)
         scalar = (double)c->d_model / (double)c->n_heads;
     TXD_TRY(txd_reading_real(&scalar, r, "query_pre_attn_scalar", 1e-6, 1e9));
     r->layer.score_scale = 1 / sqrt(scalar);
-    TXD_TRY(txd_reading_real(&r->layer.score_softcap, r, "attn_logit_softcapping", 1e-6,
-                             1e30));
     return txd_reading_real(&r->config.logit_softcap, r,
                             "final_logit_softcapping|final_logit_softcapping", 1e-6,
                             1e30);
@@ -67,7 +67,8 @@ static txd_status read(txd_reading *r)
                              .activation_field = "hidden_activation",
                              .activation = "gelu_pytorch_tanh",
                              .norm_eps = 1e-6,
-                             .rope = {.base = 1000000, .share = 1}};
+                             .rope = {.base = 1000000, .share = 1},
+                             .attention_bias = "attention_bias"};
 
     TXD_TRY(txd_reading_refuse(r, refused));
     TXD_TRY(txd_reading_usual(r, &usual));

@@ -37,7 +37,7 @@ static const char *const layer_buffers[] = {"attention.bias", "attention.masked_
 
 static txd_status read(txd_reading *r)
 {
-    txd_rope_defaults rope = {.base = 10000, .share = 0.25};
+    txd_rope_defaults rope = {.base = 10000, .share = 0.25, .partial = true};
     txd_size_fields sizes = txd_usual_sizes;
 
     sizes.n_kv_heads = sizes.head_dim = NULL;

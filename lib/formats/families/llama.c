@@ -11,8 +11,9 @@ static txd_status read(txd_reading *r)
 {
     TXD_TRY(txd_reading_usual(r, &txd_usual_llama));
     /* GGUF files hold the rows of q and k in the order of adjacent pairs. */
-    if (r->architecture)
-        r->layer.rope_pairing = TXD_PAIRING_ADJACENT;
+    if (!r->architecture)
+        return TXD_OK; /* the library has no window here, whatever is stated */
+    r->layer.rope_pairing = TXD_PAIRING_ADJACENT;
     return txd_reading_window(r, 0);
 }
 

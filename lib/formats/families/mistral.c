@@ -13,6 +13,7 @@ static txd_status read(txd_reading *r)
 
     sizes.absent_n_kv_heads = 8;
     usual.sizes = &sizes;
+    usual.attention_bias = usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_usual(r, &usual));
     return txd_reading_window(r, 4096);
 }

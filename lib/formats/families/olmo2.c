@@ -16,6 +16,7 @@ static txd_status read(txd_reading *r)
     sizes.head_dim = NULL;
     usual.sizes = &sizes;
     usual.norm_eps = 1e-5;
+    usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_usual(r, &usual));
     r->config.norm_placement = TXD_PLACEMENT_BRANCH;
     r->config.qk_norm = TXD_QK_NORM_WIDTH;

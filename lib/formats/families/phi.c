@@ -31,6 +31,8 @@ static txd_status read(txd_reading *r)
     usual.sizes = &sizes;
     usual.activation = "gelu_new";
     usual.rope.share = 0.5;
+    usual.rope.partial = true;
+    usual.attention_bias = usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_refuse(r, refused));
     TXD_TRY(txd_reading_usual(r, &usual));
     r->config.norm = TXD_NORM_LAYER;

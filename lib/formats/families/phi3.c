@@ -32,7 +32,9 @@ static txd_status read(txd_reading *r)
 {
     txd_usual usual = txd_usual_llama;
 
+    usual.rope.partial = true;
     usual.norm_eps = 1e-5;
+    usual.attention_bias = usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_usual(r, &usual));
     return txd_reading_window(r, 0);
 }

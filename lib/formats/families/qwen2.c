@@ -15,6 +15,7 @@ static txd_status read(txd_reading *r)
 
     sizes.absent_n_kv_heads = 32;
     usual.sizes = &sizes;
+    usual.attention_bias = usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_usual(r, &usual));
     return txd_reading_window(r, 4096);
 }

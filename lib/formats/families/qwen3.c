@@ -15,6 +15,7 @@ static txd_status read(txd_reading *r)
     sizes.absent_n_kv_heads = 32;
     sizes.absent_head_dim = 128;
     usual.sizes = &sizes;
+    usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_usual(r, &usual));
     r->config.qk_norm = TXD_QK_NORM_HEAD;
     return txd_reading_window(r, 4096);

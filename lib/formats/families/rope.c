@@ -210,6 +210,9 @@ txd_status txd_reading_rope(txd_reading *r, const txd_rope_defaults *defaults)
         TXD_TRY(txd_reading_rope_group(&r->layer, &share, r, "rope_scaling"));
     else
         TXD_TRY(txd_reading_rope_group(&r->layer, &share, r, "rope_parameters"));
+    if (!defaults->partial && share != defaults->share)
+        return txd_reading_fail(r, "partial_rotary_factor", TXD_ERR_UNSUPPORTED,
+                                "in this family all lanes of a head turn");
     TXD_TRY(read_gguf_scaling(r));
     return txd_reading_rope_width(&r->layer, r, share);
 }

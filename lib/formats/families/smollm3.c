@@ -51,11 +51,8 @@ static txd_status differ(const txd_reading *r, txd_layer_config *layer, size_t i
 
     TXD_TRY(read_rotary(r, layer, i));
     TXD_TRY(txd_reading_bool(&windows, r, "use_sliding_window"));
-    is_full = layer->rotary;
-    TXD_TRY(txd_reading_layer_type(r, layer, i, &is_full));
-    if (!windows)
-        layer->window = 0;
-    return TXD_OK;
+    is_full = layer->rotary || !windows;
+    return txd_reading_layer_type(r, layer, i, &is_full);
 }
 
 const txd_family txd_family_smollm3 = {

@@ -60,6 +60,8 @@ const txd_usual txd_usual_llama = {
     .activation = "silu",
     .norm_eps = 1e-6,
     .rope = {.base = 10000, .share = 1},
+    .attention_bias = "attention_bias",
+    .mlp_bias = "mlp_bias",
 };
 
 void txd_reading_tied_if_unstated(txd_reading *r)
@@ -82,6 +84,6 @@ txd_status txd_reading_usual(txd_reading *r, const txd_usual *usual)
     TXD_TRY(txd_reading_real(&r->layer.norm_eps, r,
                              "rms_norm_eps|attention.layer_norm_rms_epsilon", 0, 1e30));
     TXD_TRY(txd_reading_rope(r, &usual->rope));
-    TXD_TRY(txd_reading_biases(r, "attention_bias", "mlp_bias"));
+    TXD_TRY(txd_reading_biases(r, usual->attention_bias, usual->mlp_bias));
     return txd_reading_flag(&r->tied, r, "tie_word_embeddings");
 }
