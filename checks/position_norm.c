@@ -29,6 +29,7 @@ static const char *inapplicable(const txd_check_context *context)
     case TXD_POSITIONS_ROTARY:
         return "no addend: rotary positions turn queries and keys, nothing is added";
     case TXD_POSITIONS_ALIBI:
+    case TXD_POSITIONS_RELATIVE:
         return "no addend: positions are a bias on the scores, nothing is added here";
     case TXD_POSITIONS_NONE:
         return "no addend: this model has no positions";

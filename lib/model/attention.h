@@ -96,6 +96,9 @@ txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *ti
 txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile);
 
+/* The table of relative positions as its head has it; false if there is none. */
+bool txd_tile_relative(struct txd_relative *out, const struct txd_attention *job,
+                       const struct txd_tile *tile);
 /* The sink of its head; NULL if there is none. */
 const void *txd_tile_sink(const struct txd_attention *job, const struct txd_tile *tile);
 

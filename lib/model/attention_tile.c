@@ -105,8 +105,22 @@ txd_status txd_tile_cap(const struct txd_attention *job, struct txd_tile *tile)
     return TXD_OK;
 }
 
+bool txd_tile_relative(struct txd_relative *out, const struct txd_attention *job,
+                       const struct txd_tile *tile)
+{
+    const struct txd_relative *relative = job->run->model->relative;
+
+    if (relative == NULL || job->kind == TXD_ATTENTION_CROSS)
+        return false;
+    *out = *relative;
+    out->head = tile->head;
+    return true;
+}
+
+/* `relative` is what the arguments may point to. */
 static struct txd_bias_args bias_args(const struct txd_attention *job,
-                                      const struct txd_tile *tile)
+                                      const struct txd_tile *tile,
+                                      struct txd_relative *relative)
 {
     txd_mask_view mask = txd_tile_mask_view(job, tile);
 
@@ -115,6 +129,7 @@ static struct txd_bias_args bias_args(const struct txd_attention *job,
         .query_positions = mask.query_positions + tile->first,
         .key_positions = mask.key_positions + tile->key_begin,
         .slope = txd_alibi_slope(tile->head, job->run->model->config->n_heads),
+        .relative = txd_tile_relative(relative, job, tile) ? relative : NULL,
         .rows = tile->rows,
         .keys = tile->keys,
         .stride = tile->keys,
@@ -124,12 +139,13 @@ static struct txd_bias_args bias_args(const struct txd_attention *job,
 txd_status txd_tile_bias(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
+    struct txd_relative relative;
     struct txd_bias_args args;
 
     if (!txd_has_bias(run->model->config, job->kind) ||
         tile->value[TXD_TILE_BIAS] == NULL)
         return TXD_OK;
-    args = bias_args(job, tile);
+    args = bias_args(job, tile, &relative);
     args.out = tile->value[TXD_TILE_BIAS];
     return run->layer_ops[job->layer].ops.bias(&run->ctx, &args);
 }
@@ -146,7 +162,8 @@ static txd_status add_bias(const struct txd_attention *job, struct txd_tile *til
         .b = tile->value[TXD_TILE_BIAS],
         .count = tile->rows * tile->keys,
     };
-    struct txd_bias_args args = bias_args(job, tile);
+    struct txd_relative relative;
+    struct txd_bias_args args = bias_args(job, tile, &relative);
 
     if (job->planes != NULL)
         return ops->add(&run->ctx, &sum);

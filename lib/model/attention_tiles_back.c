@@ -147,6 +147,30 @@ static txd_status mask_back(const struct txd_attention *job, struct txd_tile *ti
 }
 
 /* What is added has the gradient of the sum: none of its own is formed. */
+static txd_status bias_back(const struct txd_attention *job, struct txd_tile *tile)
+{
+    txd_run *run = job->run;
+    txd_mask_view mask = txd_tile_mask_view(job, tile);
+    struct txd_relative relative;
+    struct txd_bias_back_args args = {
+        .at = txd_tile_at(job, tile, TXD_OP_bias_back, TXD_POINT_ATTN_BIAS),
+        .d_table = tile->d_table,
+        .d_out = tile->gradient[TXD_TILE_BIAS],
+        .query_positions = mask.query_positions + tile->first,
+        .key_positions = mask.key_positions + tile->key_begin,
+        .relative = &relative,
+        .rows = tile->rows,
+        .keys = tile->keys,
+        .stride = tile->keys,
+    };
+
+    if (!txd_tile_relative(&relative, job, tile))
+        return TXD_OK;
+    memset(tile->d_table, 0,
+           relative.buckets * relative.heads * txd_dtype_bytes(run->pass.dtype));
+    return ops_of(job)->bias_back(&run->ctx, &args);
+}
+
 static txd_status cap_back(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
@@ -232,6 +256,7 @@ static txd_status tile_back(const struct txd_attention *job, struct txd_tile *ti
     reduce(job, tile, TXD_TILE_MASKED);
     TXD_TRY(mask_back(job, tile));
     reduce(job, tile, TXD_TILE_BIAS);
+    TXD_TRY(bias_back(job, tile));
     reduce(job, tile, TXD_TILE_CAPPED);
     TXD_TRY(cap_back(job, tile));
     reduce(job, tile, TXD_TILE_SCORES);
@@ -240,9 +265,10 @@ static txd_status tile_back(const struct txd_attention *job, struct txd_tile *ti
 
 /* ---- sums over tiles ---- */
 
-/* What tile->d_k, d_v and d_sink have, into the whole. */
+/* What tile->d_k, d_v, d_sink and d_table have, into the whole. */
 static void add_part(const struct txd_attention *job, const struct txd_tile *tile)
 {
+    struct txd_relative relative;
     const txd_run *run = job->run;
     size_t row = txd_tile_key_row(job, tile) + tile->key_begin + tile->begin;
     size_t k = run->model->config->head_dim, v = run->model->config->value_dim;
@@ -255,6 +281,9 @@ static void add_part(const struct txd_attention *job, const struct txd_tile *til
     if (txd_tile_sink(job, tile) != NULL)
         txd_gradient_add(run, txd_gradient_of(run, txd_tile_sink(job, tile)),
                          tile->d_sink, 1);
+    if (txd_tile_relative(&relative, job, tile))
+        txd_gradient_add(run, txd_gradient_of(run, relative.table), tile->d_table,
+                         relative.buckets * relative.heads);
 }
 
 static txd_status merge(const struct txd_attention *job, struct txd_tile *tile)
@@ -263,6 +292,21 @@ static txd_status merge(const struct txd_attention *job, struct txd_tile *tile)
                                 tile->index + 1 == job->count));
     add_part(job, tile);
     return TXD_OK;
+}
+
+/* Gradients that tiles had parts of. */
+static txd_status store_parameters(txd_run *run, int layer)
+{
+    const struct txd_relative *relative = run->model->relative;
+    const void *sinks = txd_model_parameter(run->model, TXD_PARAM_SINK_WEIGHT, layer);
+
+    if (sinks != NULL)
+        TXD_TRY(txd_run_store(run, txd_gradient_of(run, sinks),
+                              run->model->config->n_heads));
+    if (relative == NULL)
+        return TXD_OK;
+    return txd_run_store(run, txd_gradient_of(run, relative->table),
+                         relative->buckets * relative->heads);
 }
 
 txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
@@ -278,11 +322,5 @@ txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
     TXD_TRY(txd_over_tiles(&job, tile_back, merge));
     TXD_TRY(txd_run_store(run, d_k, rows * c->head_dim));
     TXD_TRY(txd_run_store(run, d_v, rows * c->value_dim));
-    if (!c->sinks || kind == TXD_ATTENTION_CROSS)
-        return TXD_OK;
-    return txd_run_store(
-        run,
-        txd_gradient_of(run,
-                        txd_model_parameter(run->model, TXD_PARAM_SINK_WEIGHT, layer)),
-        c->n_heads);
+    return kind == TXD_ATTENTION_CROSS ? TXD_OK : store_parameters(run, layer);
 }

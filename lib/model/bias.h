@@ -19,6 +19,14 @@ bool txd_has_bias(const txd_config *config, txd_attention_kind kind);
  * for the rest every other one of the power above (Press et al. 2021). */
 double txd_alibi_slope(size_t head, size_t heads);
 
+/* Fields that are 0 get what 0 stands for. */
+void txd_relative_resolve(txd_config *config);
+
+/* The bucket of a distance (key - query) in a stack, which looks both ways unless its
+ * first layer is causal: near distances have one each, farther ones share by their
+ * logarithm, and from relative_distance on all are one (Raffel et al. 2020). */
+int32_t txd_relative_bucket(const txd_config *config, int64_t distance);
+
 #ifdef __cplusplus
 }
 #endif

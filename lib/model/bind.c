@@ -6,6 +6,7 @@
  * costs more memory and time than a pass. A fused QKV matrix is three row ranges of one
  * parameter, so the decoder sees q, k and v alike however they are stored.
  */
+#include "model/bias.h"
 #include "model/rope.h"
 #include "model/run_private.h"
 
@@ -201,6 +202,32 @@ static void place_all(const struct binder *binder)
         model->head = model->embed_tok;
 }
 
+/* Buckets of all distances, so that tiles need no logarithm. */
+static txd_status add_relative(struct txd_model *model)
+{
+    const txd_config *c = model->config;
+    int32_t far = (int32_t)c->relative_distance, *bucket_of;
+    struct txd_relative *relative;
+
+    if (c->positions != TXD_POSITIONS_RELATIVE)
+        return TXD_OK;
+    relative = txd_arena_alloc(model->arena, 1, sizeof *relative);
+    bucket_of = txd_arena_alloc(model->arena, 2 * (size_t)far + 1, sizeof *bucket_of);
+    if (relative == NULL || bucket_of == NULL)
+        return TXD_ERR_MEMORY;
+    for (int32_t d = -far; d <= far; d++)
+        bucket_of[d + far] = txd_relative_bucket(c, d);
+    *relative =
+        (struct txd_relative){txd_model_parameter(model, TXD_PARAM_RELATIVE_WEIGHT, -1),
+                              bucket_of,
+                              far,
+                              c->relative_buckets,
+                              c->n_heads,
+                              0};
+    model->relative = relative;
+    return TXD_OK;
+}
+
 static txd_status add_turns(struct txd_model *model, size_t l)
 {
     const txd_layer_config *layer = &model->config->layers[l];
@@ -236,7 +263,7 @@ static txd_status fill_model(struct txd_model *model, txd_params *params, int th
     if (!stored_as_they_are(&binder))
         TXD_TRY(convert_all(&binder));
     place_all(&binder);
-    return TXD_OK;
+    return add_relative(model);
 }
 
 txd_status txd_model_create(txd_model **out, const txd_backend *backend,

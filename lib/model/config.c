@@ -11,6 +11,7 @@
 
 #include "base/select.h"
 #include "model/config_internal.h"
+#include "model/bias.h"
 #include "model/rope.h"
 
 /* What one reading knows. */
@@ -274,6 +275,7 @@ txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting 
     c = r.base;
     TXD_TRY(read_fields(&c, txd_config_fields, root));
     TXD_TRY(fail_in(follow_heads(&c, &r), root, "model"));
+    txd_relative_resolve(&c);
     TXD_TRY(follow_conventions(&c, &r));
     TXD_TRY(check_cross(&c, &r));
     TXD_TRY(read_layers(&c, arena, &r));

@@ -29,7 +29,8 @@ typedef enum txd_positions_kind {
     TXD_POSITIONS_SINUSOIDAL,
     TXD_POSITIONS_ROTARY,
     TXD_POSITIONS_NONE,
-    TXD_POSITIONS_ALIBI, /* a slope per head (Press et al. 2021) */
+    TXD_POSITIONS_ALIBI,    /* a slope per head (Press et al. 2021) */
+    TXD_POSITIONS_RELATIVE, /* a table of ranges of distance (Raffel et al. 2020) */
 } txd_positions_kind;
 typedef enum txd_pairing {
     TXD_PAIRING_HALF,     /* lane i turns with lane i + e/2 (Hugging Face Llama) */
@@ -108,6 +109,7 @@ typedef struct txd_config {
     size_t position_offset; /* learned: position p is row p + offset of the table */
     double embed_scale;     /* of token embeddings; 0 or 1 = none */
     bool embed_norm;        /* a norm over the sum of the embeddings */
+    size_t relative_buckets, relative_distance; /* resolved: never 0 */
     txd_activation activation;
     bool gated;  /* MLP: down(act(gate x) * up x) */
     txd_qkv qkv; /* how the projections' parameters are laid out */

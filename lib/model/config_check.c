@@ -119,6 +119,28 @@ bool txd_config_scales_logits(const txd_config *config)
     return config->logit_scale != 0 && config->logit_scale != 1;
 }
 
+/* Near distances have a range each, half of those of a side; the others share the rest
+ * by the logarithm. */
+static txd_status check_relative(const txd_config *c)
+{
+    bool both = !c->layers[0].causal;
+    size_t side = both ? c->relative_buckets / 2 : c->relative_buckets;
+
+    if (c->positions != TXD_POSITIONS_RELATIVE)
+        return TXD_OK;
+    if (side < 2 || (both && c->relative_buckets % 2 != 0))
+        return txd_fail(TXD_ERR_CONFIG,
+                        "relative_buckets is %zu; at least 2 are needed for each side, "
+                        "and without causal mask an even number",
+                        c->relative_buckets);
+    if (c->relative_distance <= side / 2)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "relative_distance %zu is not above %zu, the distances that "
+                        "relative_buckets %zu tells apart one by one",
+                        c->relative_distance, side / 2, c->relative_buckets);
+    return TXD_OK;
+}
+
 txd_status txd_config_check(const txd_config *config)
 {
     TXD_TRY(check_fields(config, txd_config_fields));
@@ -136,6 +158,7 @@ txd_status txd_config_check(const txd_config *config)
                         config->encoder_layers);
     if (!config->layers)
         return txd_fail(TXD_ERR_CONFIG, "the layers are missing");
+    TXD_TRY(check_relative(config));
     for (size_t i = 0; i < config->n_layers; i++) {
         TXD_TRY(check_fields(&config->layers[i], txd_layer_fields));
         if (config->layers[i].score_scale == 0)

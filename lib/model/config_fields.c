@@ -12,8 +12,8 @@
 static const char *const norm_words[] = {"rmsnorm", "layernorm", NULL};
 static const char *const norm_placement_words[] = {"pre", "post", "sandwich", "branch",
                                                    NULL};
-static const char *const positions_words[] = {"learned", "sinusoidal", "rotary",
-                                              "none",    "alibi",      NULL};
+static const char *const positions_words[] = {"learned", "sinusoidal", "rotary", "none",
+                                              "alibi",   "relative",   NULL};
 static const char *const rope_pairing_words[] = {"half", "adjacent", NULL};
 static const char *const rope_scaling_words[] = {"none", "linear", "llama3", "yarn",
                                                  NULL};

@@ -54,6 +54,8 @@ static size_t dim_of(const txd_config *c, char axis)
         return k;
     case 'V':
         return v;
+    case 'r':
+        return c->relative_buckets;
     case 'h':
         return c->n_heads;
     case 'y':

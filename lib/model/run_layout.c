@@ -107,6 +107,9 @@ static void carve_tile_back(const struct txd_run *run, struct carver *carver,
     tile->d_k = carve(carver, keys * run->model->config->head_dim, bytes);
     tile->d_v = carve(carver, keys * run->model->config->value_dim, bytes);
     tile->d_sink = carve(carver, 1, bytes);
+    if (run->model->relative != NULL)
+        tile->d_table = carve(
+            carver, run->model->relative->buckets * run->model->relative->heads, bytes);
 }
 
 static void carve_tile(struct txd_run *run, struct carver *carver,

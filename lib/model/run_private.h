@@ -41,6 +41,7 @@ struct txd_model {
     size_t param_count;
     const char **places; /* by (layer or 0, id): where it lies; NULL if there is none */
     struct txd_layer_weights *layers;
+    const struct txd_relative *relative; /* of head 0; NULL without such positions */
     const struct txd_turns **turns; /* (n_layers); NULL where the base says it all */
     const void *embed_tok, *embed_pos, *head;
 };
@@ -65,7 +66,7 @@ struct txd_tile {
     void *value[TXD_TILE_POINTS], *gradient[TXD_TILE_POINTS];
     /* In the backward half: the tile's parts of the gradients of keys and of values (a
      * row per key of [begin, end)) and of the sink, and what the softmax gave. */
-    void *d_k, *d_v, *d_sink;
+    void *d_k, *d_v, *d_sink, *d_table;
     const void *softmax; /* = weights unless somebody edited them */
     /* Which cells the mask shows; which take part; why the claimed mask hides one (a
      * txd_hidden). Of a mask that is a run of keys per query, the spans say the same

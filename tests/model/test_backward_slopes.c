@@ -105,6 +105,10 @@ static const struct variant variants[] = {
      "preset = \"llama\"; cross = true; encoder_layers = 1; n_kv_heads = 2; "
      "residual_scale = 0.7; qkv_bias = true;",
      "window = 2;", PAD_LEFT, false},
+    {"mini, encoder, tables of ranges of distance",
+     "preset = \"mini\"; cross = true; encoder_layers = 2; positions = \"relative\"; "
+     "relative_buckets = 6; relative_distance = 5; score_scale = 1.0;",
+     "", PAD_RIGHT, false},
     {"mini, encoder, post, tied",
      "preset = \"mini\"; cross = true; encoder_layers = 2; tie_embeddings = true; "
      "norm_placement = \"post\"; norm_bias = true;",

@@ -34,8 +34,11 @@ static const char *const variants[] = {
     "model : { preset = \"mini\"; " BASE "cross = true; };" DRAWN,
     "model : { preset = \"mini\"; " BASE
     "positions = \"alibi\"; score_softcap = 1.5; };" DRAWN,
+    "model : { preset = \"mini\"; " BASE
+    "positions = \"relative\"; relative_distance = 30; };" DRAWN,
     "model : { preset = \"llama\"; " BASE
-    "n_kv_heads = 2; qk_norm = \"width\"; rope_scaling = \"linear\"; rope_factor = "
+    "sinks = true; n_kv_heads = 2; qk_norm = \"width\"; rope_scaling = \"linear\"; "
+    "rope_factor = "
     "3.0; "
     "};" DRAWN,
 };

@@ -277,6 +277,9 @@ START_TEST(printed_text_reads_back_equal)
         "};",
         "model : { " SIZES " positions = \"alibi\"; score_softcap = 30.0; layers = ( { "
         "range = \"1\"; score_softcap = 0.0; } ); };",
+        "model : { " SIZES
+        " positions = \"relative\"; relative_buckets = 9; sinks = true; "
+        "qk_norm = \"head\"; };",
         "model : { " SIZES " norm_placement = \"post\"; norm = \"layernorm\"; "
         "bias = true; positions = \"sinusoidal\"; activation = \"relu\"; };",
         "model : { " SIZES " head_dim = 7; value_dim = 3; positions = \"none\"; "

@@ -76,6 +76,43 @@ static double masked_of(observed *o, const size_t at[4], bias_of *bias)
     return sees(o, at[0], at[2], at[3]) ? score : -INFINITY;
 }
 
+/* ---- tables of ranges of distance ---- */
+
+enum { RANGES = 8, FARTHEST = 6 };
+static const txd_tensor *table; /* (RANGES, heads) */
+
+/* As Raffel et al. have it: near ones exactly, then by the logarithm. */
+static int range_of(int distance, int ranges, bool both)
+{
+    int base = 0, near;
+
+    if (both) {
+        ranges /= 2;
+        base = distance > 0 ? ranges : 0;
+        distance = abs(distance);
+    } else {
+        distance = distance > 0 ? 0 : -distance;
+    }
+    near = ranges / 2;
+    if (distance < near)
+        return base + distance;
+    near += (int)(log((double)distance / near) / log((double)FARTHEST / near) *
+                  (ranges - near));
+    return base + (near < ranges - 1 ? near : ranges - 1);
+}
+
+static double looks_back(size_t head, int distance)
+{
+    return txd_tensor_get(
+        table, (size_t)range_of(distance, RANGES, false) * table->dims[1] + head);
+}
+
+static double looks_both_ways(size_t head, int distance)
+{
+    return txd_tensor_get(
+        table, (size_t)range_of(distance, RANGES, true) * table->dims[1] + head);
+}
+
 /* What a head's sink adds to the sum of a row. */
 static double sink_of(observed *o, size_t head)
 {
@@ -234,6 +271,26 @@ START_TEST(a_sink_takes_its_share_of_every_row)
 }
 END_TEST
 
+START_TEST(relative_positions_add_a_number_of_their_range)
+{
+    for (int both = 0; both < 2; both++) {
+        observed o = {0};
+        const double *bias;
+
+        run(&o, 6,
+            "positions = \"relative\"; relative_buckets = 8; relative_distance = 6;",
+            both ? "causal = false;" : "");
+        table = &txd_params_find(o.params, "attn.relative.weight")->value;
+        ck_assert_uint_eq(table->dims[0], RANGES);
+        check_all(&o, both ? looks_both_ways : looks_back);
+        bias = values(&o, "layers.0.attn.bias");
+        /* keys behind the first query: of its own range, or of those of their side */
+        ck_assert((bias[1] == bias[0]) == !both && (bias[8] == bias[0]) == !both);
+        observe_finish(&o);
+    }
+}
+END_TEST
+
 START_TEST(a_layer_that_does_not_cap_shows_its_scores)
 {
     observed o = {0};
@@ -364,6 +421,7 @@ END_TEST
 
 TEST_MAIN(alibi_adds_its_slopes_times_the_distance, scores_are_capped_before_the_mask,
           capped_scores_have_their_bias, a_sink_takes_its_share_of_every_row,
+          relative_positions_add_a_number_of_their_range,
           a_layer_that_does_not_cap_shows_its_scores,
           an_edit_of_capped_scores_or_of_a_bias_that_changes_nothing_changes_no_bit,
           an_edited_bias_is_what_is_added)

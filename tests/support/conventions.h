@@ -110,6 +110,14 @@ static const struct convention {
      "preset = \"llama\"; sinks = true; n_kv_heads = 2; score_softcap = 2.0; cross = "
      "true;",
      true},
+    {"a table of ranges of distance",
+     "preset = \"gpt2\"; positions = \"relative\"; relative_buckets = 6; "
+     "relative_distance = 5; norm = \"rmsnorm\";",
+     false},
+    {"a table of ranges in an encoder and a decoder",
+     "preset = \"mini\"; positions = \"relative\"; relative_buckets = 8; "
+     "relative_distance = 6; cross = true; score_scale = 1.0; score_softcap = 3.0;",
+     true},
 };
 enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
 
