@@ -13,8 +13,9 @@
 #include "worst.h"
 
 #define ENCODER "encoder."
+#define KEPT "embed.*,input.memory,*.resid.post,*.norm2.out,*.weights,logits"
 
-static const char *path_of(const parity_case *which, const char *file)
+const char *parity_path(const parity_case *which, const char *file)
 {
     char path[256];
 
@@ -56,6 +57,13 @@ static void read_inputs(txd_inputs *out, parity *p, const txd_trace *golden,
     txd_inputs_count_positions(out);
 }
 
+void parity_read_inputs(parity *p, const txd_trace *golden)
+{
+    read_inputs(&p->inputs, p, golden, "");
+    read_inputs(&p->source, p, golden, ENCODER);
+    ck_assert_uint_gt(p->inputs.batch, 0);
+}
+
 static bool is_judged(const parity_value *v, size_t row)
 {
     return v->valid[row / (v->count / v->width / v->batch) * v->queries +
@@ -91,10 +99,8 @@ static void read_golden(parity *p)
 {
     txd_trace *golden;
 
-    OK(txd_safetensors_open(&golden, path_of(p->which, "golden.safetensors")));
-    read_inputs(&p->inputs, p, golden, "");
-    read_inputs(&p->source, p, golden, ENCODER);
-    ck_assert_uint_gt(p->inputs.batch, 0);
+    OK(txd_safetensors_open(&golden, parity_path(p->which, "golden.safetensors")));
+    parity_read_inputs(p, golden);
     for (size_t i = 0; i < txd_trace_count(golden); i++)
         read_value(p, golden, i);
     txd_trace_destroy(golden);
@@ -106,8 +112,7 @@ static void open_model(observed *o, const parity *p, const char *backend)
 {
     const char *file = p->which->file ? p->which->file : "";
 
-    OK(observe_model(o, path_of(p->which, file), backend));
-    o->only = "embed.*,input.memory,*.resid.post,*.norm2.out,*.weights,logits";
+    OK(observe_model(o, parity_path(p->which, file), backend));
     o->threads = 1;
 }
 
@@ -122,7 +127,7 @@ static void make_memory(observed *o)
            source->batch * source->length * sizeof *source->valid);
 }
 
-static void run_model(observed *o, const parity *p, const char *backend)
+void parity_run(observed *o, const parity *p, const char *backend)
 {
     open_model(o, p, backend);
     o->inputs = p->inputs;
@@ -169,9 +174,10 @@ static double error_at(observed *o, const parity_value *v, const char *name)
 static void errors_of(parity *p, const char *backend, txd_tap *before, size_t offset)
 {
     const size_t prefix = strlen(ENCODER);
-    observed o = {.before = before}, encoder = {.before = before};
+    observed o = {.before = before, .only = KEPT},
+             encoder = {.before = before, .only = KEPT};
 
-    run_model(&o, p, backend);
+    parity_run(&o, p, backend);
     snprintf(p->family, sizeof p->family, "%s", txd_checkpoint_family(o.checkpoint));
     if (p->source.batch > 0)
         run_encoder(&encoder, p, backend);

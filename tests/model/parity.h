@@ -16,6 +16,10 @@ typedef struct parity_case {
     const char *file;   /* of the model in it; NULL = config.json beside safetensors */
 } parity_case;
 
+/* Every fixture in every file; those as transformers saves them come first. */
+size_t parity_count(void);
+parity_case parity_at(size_t i);
+
 /* A golden value, and how far passes are from it: `exact` is ref64's error over the
  * largest magnitude; `floor` what rounding may do in float32 (4 times the worst of
  * three passes of ref32 whose embeddings are moved by one ULP each), `rounded` cpu32's
@@ -36,6 +40,13 @@ typedef struct parity {
     parity_value value[64];
     size_t count;
 } parity;
+
+/* A path in the fixture's folder. */
+const char *parity_path(const parity_case *which, const char *file);
+/* The tokens, and what an encoder reads, into arena and p->inputs, p->source. */
+void parity_read_inputs(parity *p, const txd_trace *golden);
+/* Opens the model and makes a pass that keeps o->only. */
+void parity_run(observed *o, const parity *p, const char *backend);
 
 /* Reads the golden values, makes five passes. Asserts that all can be made and that all
  * golden values are offered. */
