@@ -121,12 +121,13 @@ START_TEST(double_and_float_agree)
 
             for (size_t e = 0; e < a->count; e++)
                 largest = fmax(largest, fabs(a->values[e]));
-            for (size_t e = 0; e < a->count; e++)
-                ck_assert_msg(
-                    (isnan(a->values[e]) && isnan(b->values[e])) ||
-                        txd_close(b->values[e], a->values[e], 1e-8 + 1e-3 * largest),
-                    "%s: %s[%zu]: %g, in double %g", conventions[v].name, a->name, e,
-                    b->values[e], a->values[e]);
+            for (size_t e = 0; e < a->count; e++) { /* a passed assertion is a write */
+                if ((isnan(a->values[e]) && isnan(b->values[e])) ||
+                    txd_close(b->values[e], a->values[e], 1e-8 + 1e-3 * largest))
+                    continue;
+                ck_abort_msg("%s: %s[%zu]: %g, in double %g", conventions[v].name,
+                             a->name, e, b->values[e], a->values[e]);
+            }
         }
         observe_finish(&exact);
         observe_finish(&fast);
