@@ -13,10 +13,11 @@
 #include "suite.h"
 
 static const char *const fixtures[] = {
-    "bert",       "bloom",   "falcon",   "falcon_groups", "gemma",     "gemma2",
-    "gemma3",     "gpt2",    "gpt_neox", "gpt_oss",       "llama",     "llama3",
-    "llama_yarn", "mistral", "olmo2",    "opt",           "opt_post",  "phi",
-    "phi3",       "qwen2",   "qwen3",    "smollm3",       "starcoder2"};
+    "bert",       "bloom",   "falcon",   "falcon_groups", "gemma",      "gemma2",
+    "gemma3",     "gpt2",    "gpt_neox", "gpt_oss",       "llama",      "llama3",
+    "llama_yarn", "mistral", "olmo2",    "opt",           "opt_post",   "phi",
+    "phi3",       "qwen2",   "qwen3",    "smollm3",       "starcoder2", "t5",
+    "t5_gated"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 /* Fields that no value can make matter: names, numbers of tokens, training. */
@@ -46,6 +47,8 @@ static const char *const idle[] = {
     "summary_proj_to_labels",
     "summary_type",
     "summary_use_proj",
+    "dropout_rate",
+    "initializer_factor",
     "output_router_logits",
     "router_aux_loss_coef",
     "swiglu_alpha",

@@ -326,10 +326,58 @@ START_TEST(listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switche
 }
 END_TEST
 
+/* ---- versions of T5 ---- */
+
+static const txd_config *t5_with(txd_checkpoint **checkpoint, const char *name,
+                                 const char *field, const char *value)
+{
+    family_load(&file, name);
+    family_set(&file, field, value);
+    ck_assert_msg(family_open(checkpoint, &file) == TXD_OK, "%s", txd_message());
+    return txd_checkpoint_config(*checkpoint);
+}
+
+START_TEST(the_head_of_t5_is_scaled_where_it_is_the_embedding)
+{
+    txd_checkpoint *checkpoint = NULL;
+    const txd_config *c = t5_with(&checkpoint, "t5", "tie_word_embeddings", NULL);
+
+    ck_assert(c->tie_embeddings && c->logit_scale == 1 / sqrt(20.0));
+    ck_assert_uint_eq(c->encoder_layers, 3);
+    ck_assert_uint_eq(c->n_layers, 2);
+    ck_assert(c->cross && !c->encoder->layers[0].causal && c->layers[0].causal);
+    txd_checkpoint_destroy(checkpoint);
+    family_finish(&file);
+    /* Later versions of the library write true, whatever is stored. */
+    c = t5_with(&checkpoint, "t5_gated", "tie_word_embeddings", "true");
+    ck_assert(!c->tie_embeddings && c->logit_scale == 1 && c->gated);
+    txd_checkpoint_destroy(checkpoint);
+    family_finish(&file);
+    /* Earlier ones know nothing of scale_decoder_outputs. */
+    c = t5_with(&checkpoint, "t5_gated", "scale_decoder_outputs", NULL);
+    ck_assert(!c->tie_embeddings && c->logit_scale == 1);
+    txd_checkpoint_destroy(checkpoint);
+    family_finish(&file);
+}
+END_TEST
+
+START_TEST(the_decoder_of_t5_is_as_deep_as_the_encoder_unless_it_says_so)
+{
+    family_load(&file, "t5");
+    family_set(&file, "num_decoder_layers", NULL);
+    ck_assert_int_ne(family_open(&(txd_checkpoint *){NULL}, &file), TXD_OK);
+    ck_message_has("decoder.block.2"); /* the fixture has two */
+    ck_message_has("missing");
+    family_finish(&file);
+}
+END_TEST
+
 TEST_MAIN(the_text_part_of_a_model_of_pictures_is_read,
           fields_of_the_text_part_are_named_with_their_group,
           layers_of_gemma3_differ_in_window_and_rotation,
           a_bare_encoder_has_no_transform_before_its_head,
           a_bias_that_is_stored_twice_must_be_the_same,
           fields_that_the_library_does_not_have_change_nothing,
-          listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on)
+          listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on,
+          the_head_of_t5_is_scaled_where_it_is_the_embedding,
+          the_decoder_of_t5_is_as_deep_as_the_encoder_unless_it_says_so)
