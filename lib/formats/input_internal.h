@@ -48,18 +48,17 @@ txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
 /* True if a file is text to be tokenized: it looks like text, or is called .txt. */
 bool txd_input_is_text(txd_arena *arena, const txd_setting *file);
 
-/* What texts become ids by: ids are below `vocab`. */
+/* What texts become ids by, which are below `vocab`; rows are made in the arena. */
 struct txd_text_source {
+    txd_arena *arena;
     const txd_tokenizer *tokenizer;
     size_t vocab;
 };
 
 /* A text, or a list of them, as rows of ids; a file of text as one row. */
-txd_status txd_ids_from_text(struct txd_id_rows *out, txd_arena *arena,
-                             const txd_setting *text,
+txd_status txd_ids_from_text(struct txd_id_rows *out, const txd_setting *text,
                              const struct txd_text_source *source);
-txd_status txd_ids_from_text_file(struct txd_id_rows *out, txd_arena *arena,
-                                  const txd_setting *file,
+txd_status txd_ids_from_text_file(struct txd_id_rows *out, const txd_setting *file,
                                   const struct txd_text_source *source);
 
 /* Gives a batch the pieces of its tokens, in `arena`. */

@@ -110,8 +110,7 @@ static txd_status keep_row(struct txd_id_row *out, txd_arena *arena, const txd_i
 }
 
 /* `setting` is where the text was named, for messages. */
-static txd_status read_row(struct txd_id_row *out, txd_arena *arena,
-                           const struct txd_text_source *source,
+static txd_status read_row(struct txd_id_row *out, const struct txd_text_source *source,
                            const txd_setting *setting, const char *text, size_t bytes)
 {
     txd_ids ids = {0};
@@ -124,7 +123,7 @@ static txd_status read_row(struct txd_id_row *out, txd_arena *arena,
     if (status == TXD_OK)
         status = check_ids(setting, &ids, source->vocab);
     if (status == TXD_OK)
-        status = keep_row(out, arena, &ids);
+        status = keep_row(out, source->arena, &ids);
     txd_ids_finish(&ids);
     return status;
 }
@@ -136,8 +135,7 @@ static txd_status make_rows(struct txd_id_rows *out, txd_arena *arena, size_t co
     return out->rows ? TXD_OK : TXD_ERR_MEMORY;
 }
 
-txd_status txd_ids_from_text(struct txd_id_rows *out, txd_arena *arena,
-                             const txd_setting *text,
+txd_status txd_ids_from_text(struct txd_id_rows *out, const txd_setting *text,
                              const struct txd_text_source *source)
 {
     bool list = text->kind == TXD_SETTING_LIST;
@@ -145,24 +143,23 @@ txd_status txd_ids_from_text(struct txd_id_rows *out, txd_arena *arena,
 
     if (list && text->count == 0)
         return txd_input_fail(text, "the list is empty; it needs at least one text");
-    TXD_TRY(make_rows(&rows, arena, list ? text->count : 1));
+    TXD_TRY(make_rows(&rows, source->arena, list ? text->count : 1));
     if (list)
         text = text->child;
     for (size_t r = 0; r < rows.count; r++, text = text->next) {
         if (text->kind != TXD_SETTING_STRING)
             return txd_input_fail(text, "expected a string in double quotes");
-        TXD_TRY(read_row(&rows.rows[r], arena, source, text, text->string,
-                         text->string_length));
+        TXD_TRY(
+            read_row(&rows.rows[r], source, text, text->string, text->string_length));
     }
     *out = rows;
     return TXD_OK;
 }
 
-txd_status txd_ids_from_text_file(struct txd_id_rows *out, txd_arena *arena,
-                                  const txd_setting *file,
+txd_status txd_ids_from_text_file(struct txd_id_rows *out, const txd_setting *file,
                                   const struct txd_text_source *source)
 {
-    const char *path = txd_input_path(arena, file);
+    const char *path = txd_input_path(source->arena, file);
     struct txd_id_rows rows;
     txd_mapped mapped;
     char place[512];
@@ -170,12 +167,12 @@ txd_status txd_ids_from_text_file(struct txd_id_rows *out, txd_arena *arena,
 
     if (!path)
         return TXD_ERR_MEMORY;
-    TXD_TRY(make_rows(&rows, arena, 1));
+    TXD_TRY(make_rows(&rows, source->arena, 1));
     status = txd_file_map(&mapped, path);
     if (status != TXD_OK)
         return txd_fail_prefix(status, "%s",
                                txd_setting_place(place, sizeof place, file));
-    status = read_row(&rows.rows[0], arena, source, file,
+    status = read_row(&rows.rows[0], source, file,
                       mapped.bytes ? (const char *)mapped.bytes : "", mapped.count);
     txd_file_unmap(&mapped);
     if (status == TXD_OK)

@@ -93,7 +93,8 @@ static txd_status read_tokens(struct txd_token_source *source, const txd_setting
     const txd_setting *tokens = txd_input_find(group, "tokens");
     const txd_setting *file = txd_input_find(group, "file");
     const txd_setting *text = txd_input_find(group, "text");
-    const struct txd_text_source by = {source->tokenizer, source->config->vocab};
+    const struct txd_text_source by = {source->arena, source->tokenizer,
+                                       source->config->vocab};
     size_t high = source->config->vocab - 1;
     const char *path = NULL;
 
@@ -103,12 +104,12 @@ static txd_status read_tokens(struct txd_token_source *source, const txd_setting
         return txd_ids_from_list(&source->tokens, source->arena, tokens, "a token id",
                                  high);
     if (text)
-        return txd_ids_from_text(&source->tokens, source->arena, text, &by);
+        return txd_ids_from_text(&source->tokens, text, &by);
     if (!file)
         return read_random(source, group);
     TXD_TRY(txd_setting_string(&path, group, "file"));
     if (txd_input_is_text(source->arena, file))
-        return txd_ids_from_text_file(&source->tokens, source->arena, file, &by);
+        return txd_ids_from_text_file(&source->tokens, file, &by);
     return txd_ids_from_file(&source->tokens, source->arena, file, high);
 }
 

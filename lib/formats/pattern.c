@@ -71,62 +71,66 @@ static txd_status refuse(size_t at, const char *what)
     return txd_fail(TXD_ERR_UNSUPPORTED, "character %zu of the pattern: %s", at, what);
 }
 
-/* Copies a bracket; a set within a set is the union, whose brackets are left out. */
-static txd_status put_bracket(txd_text *out, const char *regex, size_t length,
-                              size_t at, int *depth)
-{
-    char next = at + 1 < length ? regex[at + 1] : '\0';
+/* A pattern on its way. */
+struct rewriting {
+    txd_text *out;
+    const char *regex;
+    size_t length, at;
+    int depth; /* of sets */
+};
 
-    if (regex[at] == ']') {
-        if (*depth > 0)
-            (*depth)--;
-        if (*depth == 0)
-            txd_text_add(out, "]");
+static bool follows(const struct rewriting *r, char next)
+{
+    return r->at + 1 < r->length && r->regex[r->at + 1] == next;
+}
+
+/* Copies a bracket; a set within a set is the union, whose brackets are left out. */
+static txd_status put_bracket(struct rewriting *r)
+{
+    if (r->regex[r->at] == ']') {
+        if (r->depth > 0)
+            r->depth--;
+        if (r->depth == 0)
+            txd_text_add(r->out, "]");
         return TXD_OK;
     }
-    if (*depth > 0 && next == '^')
-        return refuse(at, "an excluding set within a set is not supported");
-    if (*depth > 0 && next == ':')
-        return refuse(at, "a set by name is not supported");
-    if ((*depth)++ == 0)
-        txd_text_add(out, "[");
+    if (r->depth > 0 && follows(r, '^'))
+        return refuse(r->at, "an excluding set within a set is not supported");
+    if (r->depth > 0 && follows(r, ':'))
+        return refuse(r->at, "a set by name is not supported");
+    if (r->depth++ == 0)
+        txd_text_add(r->out, "[");
     return TXD_OK;
 }
 
-/* Writes one item of the pattern; returns in *used how many bytes it had. */
-static txd_status put_item(txd_text *out, const char *regex, size_t length, size_t at,
-                           int *depth, size_t *used)
+static void put_escape(struct rewriting *r)
 {
-    const char *instead;
+    const char *instead = escape_of(r->regex[r->at + 1], r->depth > 0);
 
-    *used = 1;
-    if (regex[at] == '\\' && at + 1 < length) {
-        *used = 2;
-        instead = escape_of(regex[at + 1], *depth > 0);
-        if (instead)
-            txd_text_add(out, instead);
-        else
-            txd_text_add_bytes(out, regex + at, 2);
-        return TXD_OK;
-    }
-    if (regex[at] == '[' || regex[at] == ']')
-        return put_bracket(out, regex, length, at, depth);
-    if (*depth > 0 && regex[at] == '&' && at + 1 < length && regex[at + 1] == '&')
-        return refuse(at, "an intersection of sets (&&) is not supported");
-    txd_text_add_bytes(out, regex + at, 1);
-    return TXD_OK;
+    if (instead)
+        txd_text_add(r->out, instead);
+    else
+        txd_text_add_bytes(r->out, r->regex + r->at, 2);
+    r->at++;
 }
 
 static txd_status rewrite(txd_text *out, const char *regex, size_t length)
 {
-    size_t at = 0, used;
-    int depth = 0;
+    struct rewriting r = {out, regex, length, 0, 0};
 
     if (length > LONGEST_PATTERN)
         return refuse(LONGEST_PATTERN, "the pattern is too long");
-    while (at < length) {
-        TXD_TRY(put_item(out, regex, length, at, &depth, &used));
-        at += used;
+    for (; r.at < length; r.at++) {
+        char c = regex[r.at];
+
+        if (c == '\\' && r.at + 1 < length)
+            put_escape(&r);
+        else if (c == '[' || c == ']')
+            TXD_TRY(put_bracket(&r));
+        else if (c == '&' && r.depth > 0 && follows(&r, '&'))
+            return refuse(r.at, "an intersection of sets (&&) is not supported");
+        else
+            txd_text_add_bytes(out, &c, 1);
     }
     return txd_text_status(out);
 }
@@ -185,31 +189,37 @@ void txd_pattern_destroy(txd_pattern *pattern)
     free(pattern);
 }
 
+struct search {
+    txd_spans *out;
+    const txd_pattern *pattern;
+    pcre2_match_data *data;
+};
+
 /* A match at or after `from`; what needs more stack than the compiled code has is
  * interpreted. */
-static int match(const txd_pattern *pattern, pcre2_match_data *data, const char *text,
-                 size_t count, size_t from)
+static int match(const struct search *search, const char *text, size_t count,
+                 size_t from)
 {
-    int found = pcre2_match(pattern->code, (PCRE2_SPTR)text, count, from,
-                            PCRE2_NO_UTF_CHECK, data, pattern->limits);
+    const txd_pattern *p = search->pattern;
+    int found = pcre2_match(p->code, (PCRE2_SPTR)text, count, from, PCRE2_NO_UTF_CHECK,
+                            search->data, p->limits);
 
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-        found = pcre2_match(pattern->code, (PCRE2_SPTR)text, count, from,
-                            PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, pattern->limits);
+        found = pcre2_match(p->code, (PCRE2_SPTR)text, count, from,
+                            PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, search->data, p->limits);
     return found;
 }
 
 /* All matches in valid text, which begins at `base` of the whole. */
-static txd_status find_valid(txd_spans *out, const txd_pattern *pattern,
-                             pcre2_match_data *data, const char *text, size_t count,
-                             size_t base)
+static txd_status find_valid(const struct search *search, const char *text,
+                             size_t count, size_t base)
 {
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(search->data);
     size_t from = 0;
     uint32_t code;
 
     while (from <= count) {
-        int found = match(pattern, data, text, count, from);
-        const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);
+        int found = match(search, text, count, from);
 
         if (found == PCRE2_ERROR_NOMATCH)
             return TXD_OK;
@@ -220,7 +230,7 @@ static txd_status find_valid(txd_spans *out, const txd_pattern *pattern,
                             base + from);
         if (ends[1] < ends[0]) /* \K in a look-ahead */
             return TXD_OK;
-        TXD_TRY(txd_spans_add(out, base + ends[0], base + ends[1]));
+        TXD_TRY(txd_spans_add(search->out, base + ends[0], base + ends[1]));
         from = ends[1];
         if (ends[1] == ends[0])
             from += from < count ? txd_utf8_decode(&code, text + from, count - from)
@@ -232,20 +242,20 @@ static txd_status find_valid(txd_spans *out, const txd_pattern *pattern,
 txd_status txd_pattern_find(txd_spans *out, const txd_pattern *pattern,
                             const char *text, size_t count)
 {
-    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    struct search search = {out, pattern, pcre2_match_data_create(1, NULL)};
     txd_status status = TXD_OK;
     size_t at = 0;
 
-    if (!data)
+    if (!search.data)
         return txd_fail(TXD_ERR_MEMORY, "no memory for a match");
     while (at < count && status == TXD_OK) {
         size_t valid = txd_utf8_valid(text + at, count - at);
 
         if (valid > 0)
-            status = find_valid(out, pattern, data, text + at, valid, at);
+            status = find_valid(&search, text + at, valid, at);
         at += valid ? valid : 1;
     }
-    pcre2_match_data_free(data);
+    pcre2_match_data_free(search.data);
     return status;
 }
 

@@ -31,10 +31,8 @@ txd_status txd_ids_add(txd_ids *ids, int32_t id)
     return TXD_OK;
 }
 
-txd_text_step *txd_steps_add(txd_tokenizer *tokenizer, txd_text_steps *steps,
-                             txd_step_kind kind)
+txd_text_step *txd_steps_add(txd_text_steps *steps, txd_step_kind kind)
 {
-    (void)tokenizer;
     if (steps->count == steps->capacity) {
         size_t capacity = steps->capacity ? 2 * steps->capacity : 8;
         txd_text_step *grown = realloc(steps->at, capacity * sizeof *grown);
@@ -53,7 +51,7 @@ txd_text_step *txd_steps_add(txd_tokenizer *tokenizer, txd_text_steps *steps,
 txd_status txd_steps_cut(txd_tokenizer *tokenizer, const char *regex, txd_cut cut,
                          bool invert)
 {
-    txd_text_step *step = txd_steps_add(tokenizer, &tokenizer->cuts, TXD_STEP_CUT);
+    txd_text_step *step = txd_steps_add(&tokenizer->cuts, TXD_STEP_CUT);
 
     if (!step)
         return TXD_ERR_MEMORY;
@@ -65,8 +63,7 @@ txd_status txd_steps_cut(txd_tokenizer *tokenizer, const char *regex, txd_cut cu
 txd_status txd_steps_replace(txd_tokenizer *tokenizer, const char *regex,
                              const char *by, const char *after)
 {
-    txd_text_step *step =
-        txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_REPLACE);
+    txd_text_step *step = txd_steps_add(&tokenizer->normal, TXD_STEP_REPLACE);
 
     if (!step)
         return TXD_ERR_MEMORY;
@@ -220,16 +217,15 @@ txd_status txd_tokenizer_parse_bin(txd_tokenizer **out, const char *name,
 }
 
 txd_status txd_tokenizer_parse_merges(txd_tokenizer **out, const char *name,
-                                      const char *vocab, size_t vocab_count,
-                                      const char *merges, size_t merges_count)
+                                      const txd_merges_files *files)
 {
+    const txd_bytes vocab = {files->vocab, files->vocab_count};
+    const txd_bytes merges = {files->merges, files->merges_count};
     txd_tokenizer *tokenizer;
 
     TXD_TRY(txd_tokenizer_create(&tokenizer, name));
     return conclude(out, tokenizer,
-                    txd_tokenizer_read_merges(tokenizer,
-                                              (txd_bytes){vocab, vocab_count},
-                                              (txd_bytes){merges, merges_count}));
+                    txd_tokenizer_read_merges(tokenizer, vocab, merges));
 }
 
 int32_t txd_tokenizer_bos(const txd_tokenizer *tokenizer)

@@ -27,17 +27,20 @@ typedef struct txd_tokenizer txd_tokenizer;
 txd_status txd_tokenizer_open(txd_tokenizer **out, const char *path);
 void txd_tokenizer_destroy(txd_tokenizer *tokenizer); /* NULL is allowed */
 
-/* Over the bytes of a tokenizer.json, a GGUF file, llama2.c's file, or merges.txt
- * behind vocab.json (fuzzing, tests). */
+/* Over the bytes of a tokenizer.json, a GGUF file, llama2.c's file, or vocab.json
+ * and merges.txt (fuzzing, tests). */
 txd_status txd_tokenizer_parse_json(txd_tokenizer **out, const char *name,
                                     const char *bytes, size_t count);
 txd_status txd_tokenizer_parse_gguf(txd_tokenizer **out, const char *name,
                                     const void *bytes, size_t count);
 txd_status txd_tokenizer_parse_bin(txd_tokenizer **out, const char *name,
                                    const void *bytes, size_t count);
+typedef struct txd_merges_files {
+    const char *vocab, *merges;
+    size_t vocab_count, merges_count;
+} txd_merges_files;
 txd_status txd_tokenizer_parse_merges(txd_tokenizer **out, const char *name,
-                                      const char *vocab, size_t vocab_count,
-                                      const char *merges, size_t merges_count);
+                                      const txd_merges_files *files);
 
 /* Token ids. A list starts as zeros. */
 typedef struct txd_ids {

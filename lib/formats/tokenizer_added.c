@@ -185,34 +185,31 @@ static void take_blanks(txd_span *place, const txd_added *added, const char *tex
     }
 }
 
-txd_status txd_added_next(const txd_added **out, size_t *from, size_t *end,
-                          const txd_added_list *list, const char *text, size_t count)
+txd_status txd_added_next(const txd_added **out, txd_span *place,
+                          const txd_added_list *list, txd_bytes text)
 {
-    size_t begin = *from;
+    size_t from = place->begin, at = from;
 
     *out = NULL;
-    *from = *end = count;
-    for (size_t at = begin; list->count > 0 && at < count; at++) {
+    for (; list->count > 0 && at < text.length; at++) {
         const txd_added *added = NULL;
-        txd_span place = {at, at};
         bool alone = true;
 
-        if (list->starts[(unsigned char)text[at]])
-            added = longest_at(list, text + at, count - at);
+        if (list->starts[(unsigned char)text.at[at]])
+            added = longest_at(list, text.at + at, text.length - at);
         if (!added)
             continue;
-        place.end = at + added->text.length;
+        *place = (txd_span){at, at + added->text.length};
         if (added->single_word)
-            TXD_TRY(stands_alone(&alone, list, text, count, place));
+            TXD_TRY(stands_alone(&alone, list, text.at, text.length, *place));
         if (!alone) {
-            at = place.end - 1;
+            at = place->end - 1;
             continue;
         }
-        take_blanks(&place, added, text, count, begin);
+        take_blanks(place, added, text.at, text.length, from);
         *out = added;
-        *from = place.begin;
-        *end = place.end;
         return TXD_OK;
     }
+    *place = (txd_span){text.length, text.length};
     return TXD_OK;
 }

@@ -97,7 +97,7 @@ txd_status txd_tokenizer_read_bin(txd_tokenizer *tokenizer, const void *bytes,
     tokenizer->bos = 1;
     tokenizer->eos = 2;
     tokenizer->strip_first = true;
-    step = txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_PREPEND);
+    step = txd_steps_add(&tokenizer->normal, TXD_STEP_PREPEND);
     if (!step)
         return TXD_ERR_MEMORY;
     step->text = (txd_bytes){" ", 1};

@@ -151,13 +151,13 @@ static txd_status read_sentencepiece(struct source *source)
     tokenizer->blank = (txd_bytes){BLANK, 3};
     txd_tokenizer_find_bytes(tokenizer);
     if (take_flag(source, "add_space_prefix", true)) {
-        step = txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_PREPEND);
+        step = txd_steps_add(&tokenizer->normal, TXD_STEP_PREPEND);
         if (!step)
             return TXD_ERR_MEMORY;
         step->text = tokenizer->blank;
         tokenizer->strip_first = true;
     }
-    step = txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_REPLACE);
+    step = txd_steps_add(&tokenizer->normal, TXD_STEP_REPLACE);
     if (!step)
         return TXD_ERR_MEMORY;
     step->find = (txd_bytes){" ", 1};

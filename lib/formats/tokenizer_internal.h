@@ -106,8 +106,7 @@ typedef struct txd_text_steps {
 } txd_text_steps;
 
 /* Room for a step, zeros; NULL with a message. */
-txd_text_step *txd_steps_add(txd_tokenizer *tokenizer, txd_text_steps *steps,
-                             txd_step_kind kind);
+txd_text_step *txd_steps_add(txd_text_steps *steps, txd_step_kind kind);
 /* The same of a cut at a pattern. */
 txd_status txd_steps_cut(txd_tokenizer *tokenizer, const char *regex, txd_cut cut,
                          bool invert);
@@ -169,10 +168,10 @@ txd_status txd_ids_add(txd_ids *ids, int32_t id);
 /* Marks a token as added; finish sorts, after the normal steps are known. */
 txd_status txd_added_put(txd_tokenizer *tokenizer, const txd_added *added);
 txd_status txd_added_finish(txd_tokenizer *tokenizer);
-/* The next added token at or after `from`; false if there is none. *from becomes where
- * it begins, *end where the rest does. */
-txd_status txd_added_next(const txd_added **out, size_t *from, size_t *end,
-                          const txd_added_list *list, const char *text, size_t count);
+/* The next added token at or after place->begin, which becomes where it begins;
+ * place->end where the rest does. *out is NULL, and both the end, if there is none. */
+txd_status txd_added_next(const txd_added **out, txd_span *place,
+                          const txd_added_list *list, txd_bytes text);
 
 /* Steps of tokenizer.json, and of what other files imply. */
 txd_status txd_tokenizer_read_normalizer(txd_tokenizer *tokenizer,

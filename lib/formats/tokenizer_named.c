@@ -86,6 +86,5 @@ txd_status txd_tokenizer_named_cuts(txd_tokenizer *tokenizer, const char *name)
     tokenizer->byte_level = true;
     if (named->bos && tokenizer->bos >= 0)
         TXD_TRY(txd_ids_add(&tokenizer->before, tokenizer->bos));
-    return txd_steps_add(tokenizer, &tokenizer->cuts, TXD_STEP_MAP) ? TXD_OK
-                                                                    : TXD_ERR_MEMORY;
+    return txd_steps_add(&tokenizer->cuts, TXD_STEP_MAP) ? TXD_OK : TXD_ERR_MEMORY;
 }

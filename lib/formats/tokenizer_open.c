@@ -53,8 +53,10 @@ static txd_status open_pair(txd_tokenizer **out, const char *vocab, const char *
     TXD_TRY(txd_file_map(&v, vocab));
     status = txd_file_map(&m, merges);
     if (status == TXD_OK) {
-        status = txd_tokenizer_parse_merges(out, vocab, (const char *)v.bytes, v.count,
-                                            (const char *)m.bytes, m.count);
+        const txd_merges_files files = {(const char *)v.bytes, (const char *)m.bytes,
+                                        v.count, m.count};
+
+        status = txd_tokenizer_parse_merges(out, vocab, &files);
         txd_file_unmap(&m);
     }
     txd_file_unmap(&v);

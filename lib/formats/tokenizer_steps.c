@@ -96,8 +96,7 @@ static txd_status take_pattern(txd_text_step *step, txd_tokenizer *tokenizer,
 
 static txd_status read_replace(txd_tokenizer *tokenizer, const txd_setting *setting)
 {
-    txd_text_step *step =
-        txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_REPLACE);
+    txd_text_step *step = txd_steps_add(&tokenizer->normal, TXD_STEP_REPLACE);
 
     if (!step)
         return TXD_ERR_MEMORY;
@@ -107,8 +106,7 @@ static txd_status read_replace(txd_tokenizer *tokenizer, const txd_setting *sett
 
 static txd_status read_prepend(txd_tokenizer *tokenizer, const txd_setting *setting)
 {
-    txd_text_step *step =
-        txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_PREPEND);
+    txd_text_step *step = txd_steps_add(&tokenizer->normal, TXD_STEP_PREPEND);
 
     return step ? take_text(&step->text, tokenizer, setting, "prepend")
                 : TXD_ERR_MEMORY;
@@ -116,7 +114,7 @@ static txd_status read_prepend(txd_tokenizer *tokenizer, const txd_setting *sett
 
 static txd_status read_strip(txd_tokenizer *tokenizer, const txd_setting *setting)
 {
-    txd_text_step *step = txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_STRIP);
+    txd_text_step *step = txd_steps_add(&tokenizer->normal, TXD_STEP_STRIP);
 
     if (!step)
         return TXD_ERR_MEMORY;
@@ -151,9 +149,8 @@ txd_status txd_tokenizer_read_normalizer(txd_tokenizer *tokenizer,
         return TXD_OK;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strcmp(type, plain[i].type) == 0)
-            return txd_steps_add(tokenizer, &tokenizer->normal, plain[i].kind)
-                       ? TXD_OK
-                       : TXD_ERR_MEMORY;
+            return txd_steps_add(&tokenizer->normal, plain[i].kind) ? TXD_OK
+                                                                    : TXD_ERR_MEMORY;
     if (strcmp(type, "Sequence") == 0)
         return read_all(tokenizer, setting, "normalizers",
                         txd_tokenizer_read_normalizer);
@@ -207,7 +204,7 @@ static txd_status quote(txd_text_step *step, const char *text, size_t length)
 
 static txd_status read_split(txd_tokenizer *tokenizer, const txd_setting *setting)
 {
-    txd_text_step *step = txd_steps_add(tokenizer, &tokenizer->cuts, TXD_STEP_CUT);
+    txd_text_step *step = txd_steps_add(&tokenizer->cuts, TXD_STEP_CUT);
 
     if (!step)
         return TXD_ERR_MEMORY;
@@ -223,13 +220,12 @@ static txd_status read_byte_level(txd_tokenizer *tokenizer, const txd_setting *s
 
     TXD_TRY(txd_setting_bool(&prefix, setting, "add_prefix_space"));
     TXD_TRY(txd_setting_bool(&regex, setting, "use_regex"));
-    if (prefix && !txd_steps_add(tokenizer, &tokenizer->cuts, TXD_STEP_PREFIX))
+    if (prefix && !txd_steps_add(&tokenizer->cuts, TXD_STEP_PREFIX))
         return TXD_ERR_MEMORY;
     if (regex)
         TXD_TRY(txd_steps_cut(tokenizer, GPT2, TXD_CUT_ISOLATED, false));
     tokenizer->byte_level = true;
-    return txd_steps_add(tokenizer, &tokenizer->cuts, TXD_STEP_MAP) ? TXD_OK
-                                                                    : TXD_ERR_MEMORY;
+    return txd_steps_add(&tokenizer->cuts, TXD_STEP_MAP) ? TXD_OK : TXD_ERR_MEMORY;
 }
 
 static txd_status read_metaspace(txd_tokenizer *tokenizer, const txd_setting *setting)
@@ -237,8 +233,7 @@ static txd_status read_metaspace(txd_tokenizer *tokenizer, const txd_setting *se
     static const char *const schemes[] = {"always", "first", "never"};
     bool prefix = true, cuts = true;
     int scheme;
-    txd_text_step *step =
-        txd_steps_add(tokenizer, &tokenizer->cuts, TXD_STEP_METASPACE);
+    txd_text_step *step = txd_steps_add(&tokenizer->cuts, TXD_STEP_METASPACE);
 
     if (!step)
         return TXD_ERR_MEMORY;
@@ -323,11 +318,11 @@ txd_status txd_tokenizer_bert_normal(txd_tokenizer *tokenizer, bool clean, bool 
             "\\x{F900}-\\x{FAFF}\\x{2F800}-\\x{2FA1F}]",
             " ", " "));
     if (accents) {
-        if (!txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_NFD))
+        if (!txd_steps_add(&tokenizer->normal, TXD_STEP_NFD))
             return TXD_ERR_MEMORY;
         TXD_TRY(txd_steps_replace(tokenizer, "\\p{Mn}", "", NULL));
     }
-    if (lower && !txd_steps_add(tokenizer, &tokenizer->normal, TXD_STEP_LOWER))
+    if (lower && !txd_steps_add(&tokenizer->normal, TXD_STEP_LOWER))
         return TXD_ERR_MEMORY;
     return TXD_OK;
 }

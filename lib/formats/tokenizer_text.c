@@ -58,21 +58,20 @@ typedef txd_status (*encoder)(struct job *job, const char *text, size_t count,
 
 /* What is between the tokens of a list goes to `rest`. */
 static txd_status encode_added(struct job *job, const txd_added_list *list,
-                               txd_span part, const char *text, bool first,
-                               encoder rest)
+                               txd_bytes text, bool first, encoder rest)
 {
-    size_t at = part.begin;
+    size_t at = 0;
 
-    while (at < part.end) {
+    while (at < text.length) {
         const txd_added *added;
-        size_t from = at, end;
+        txd_span place = {at, at};
 
-        TXD_TRY(txd_added_next(&added, &from, &end, list, text, part.end));
-        if (from > at)
-            TXD_TRY(rest(job, text + at, from - at, first && at == 0));
+        TXD_TRY(txd_added_next(&added, &place, list, text));
+        if (place.begin > at)
+            TXD_TRY(rest(job, text.at + at, place.begin - at, first && at == 0));
         if (added)
             TXD_TRY(txd_ids_add(job->out, added->id));
-        at = end;
+        at = place.end;
     }
     return TXD_OK;
 }
@@ -86,9 +85,9 @@ static txd_status encode_between(struct job *job, const char *text, size_t count
     txd_text_init(&normal);
     status = txd_normalize(&normal, job->tokenizer, text, count);
     if (status == TXD_OK)
-        status =
-            encode_added(job, &job->tokenizer->normalized, (txd_span){0, normal.length},
-                         txd_text_get(&normal), first, encode_plain);
+        status = encode_added(job, &job->tokenizer->normalized,
+                              (txd_bytes){txd_text_get(&normal), normal.length}, first,
+                              encode_plain);
     txd_text_finish(&normal);
     return status;
 }
@@ -107,7 +106,7 @@ txd_status txd_tokenizer_encode(txd_ids *out, const txd_tokenizer *tokenizer,
     txd_status status = special ? add_all(out, &tokenizer->before) : TXD_OK;
 
     if (status == TXD_OK)
-        status = encode_added(&job, &tokenizer->raw, (txd_span){0, bytes}, text, true,
+        status = encode_added(&job, &tokenizer->raw, (txd_bytes){text, bytes}, true,
                               encode_between);
     if (status == TXD_OK && special)
         status = add_all(out, &tokenizer->after);
