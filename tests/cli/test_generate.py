@@ -81,9 +81,6 @@ def families():
         if name.startswith(("bert", "t5")):
             ok(f"{name}: refused", done.returncode == 2 and done.stderr, done)
             continue
-        if b"not supported" in done.stderr:
-            skip(f"{name}: this family is not read yet", done.stderr)
-            continue
         slow = printed(f"{name} without a cache", *call, "--no-cache")
         ok(f"{name}: the same with and without a cache",
            done.returncode == 0 and done.stdout == slow and
