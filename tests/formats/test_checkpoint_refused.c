@@ -121,7 +121,7 @@ START_TEST(a_wrong_shape_is_refused_with_both_shapes)
 }
 END_TEST
 
-/* W_o is d_model x (heads x value width): 4 x 6 in this Llama, 4 x 4 in this GPT-2. */
+/* W_o is d_model x (heads x value width): 4 x 8 in this Llama, 4 x 4 in this GPT-2. */
 START_TEST(an_output_projection_of_another_shape_is_refused_by_name)
 {
     for (int layer = 0; layer < 2; layer++) {
