@@ -112,7 +112,8 @@ static void judge_token(state *s, const txd_norm *norm, size_t row, double u)
     moments m = moments_of(norm, s->kept.rows + row * norm->width, u);
     bool holds;
 
-    if (m.delta > TOO_UNCERTAIN) {
+    /* NaN: a gain and a bias of exactly 0. */
+    if (!txd_within(m.delta, TOO_UNCERTAIN)) {
         s->uncertain++;
         return;
     }

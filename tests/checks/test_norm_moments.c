@@ -158,6 +158,26 @@ START_TEST(gains_near_zero_are_not_divided_out)
 }
 END_TEST
 
+/* As in a model of 1 + weight in bfloat16: -1 is a number like any other. */
+START_TEST(a_gain_of_zero_breaks_nothing_with_a_bias_or_without)
+{
+    static const double biases[] = {0, 0.3};
+
+    for (int i = 0; i < 2; i++) {
+        norms n;
+        const txd_result *r;
+
+        init(&n, false);
+        n.gain[3] = 0;
+        n.bias[3] = biases[i];
+        r = run(&n, 1, 0);
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_SKIP);
+        ck_assert_ptr_nonnull(strstr(r->note, "gains near 0 cannot be divided out"));
+        driver_finish(&n.d);
+    }
+}
+END_TEST
+
 START_TEST(nan_breaks_the_law_instead_of_passing_and_fails_beside_something_wrong)
 {
     norms n;
@@ -258,6 +278,7 @@ TEST_MAIN(healthy_outputs_hold_with_any_gain_and_bias,
           a_large_mean_square_fails_for_both_kinds_and_a_small_one_is_eps,
           a_mean_fails_after_a_layernorm_and_not_after_an_rmsnorm,
           normalising_over_the_tokens_is_named, gains_near_zero_are_not_divided_out,
+          a_gain_of_zero_breaks_nothing_with_a_bias_or_without,
           nan_breaks_the_law_instead_of_passing_and_fails_beside_something_wrong,
           padded_tokens_are_not_judged,
           the_deviation_is_information_and_before_training_a_warning,

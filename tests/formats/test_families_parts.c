@@ -294,6 +294,22 @@ START_TEST(fields_that_the_library_does_not_have_change_nothing)
 }
 END_TEST
 
+START_TEST(bloom_without_biases_behind_sums_of_parts_is_refused)
+{
+    txd_checkpoint *checkpoint = NULL;
+
+    family_load(&file, "bloom");
+    family_set(&file, "slow_but_exact", "true");
+    OK(family_open(&checkpoint, &file));
+    txd_checkpoint_destroy(checkpoint);
+    family_set(&file, "pretraining_tp", "2");
+    ck_assert_int_eq(family_open(&checkpoint, &file), TXD_ERR_UNSUPPORTED);
+    ck_message_has("slow_but_exact");
+    ck_message_has("pretraining_tp");
+    family_finish(&file);
+}
+END_TEST
+
 /* The library makes the masks by layer_types alone where they are listed. */
 START_TEST(listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on)
 {
@@ -378,6 +394,7 @@ TEST_MAIN(the_text_part_of_a_model_of_pictures_is_read,
           a_bare_encoder_has_no_transform_before_its_head,
           a_bias_that_is_stored_twice_must_be_the_same,
           fields_that_the_library_does_not_have_change_nothing,
+          bloom_without_biases_behind_sums_of_parts_is_refused,
           listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on,
           the_head_of_t5_is_scaled_where_it_is_the_embedding,
           the_decoder_of_t5_is_as_deep_as_the_encoder_unless_it_says_so)

@@ -35,6 +35,21 @@ static const char *const architectures[] = {"bloom", NULL};
 static const char *const prefixes[] = {"transformer.", "", NULL};
 static const char *const refused[] = {"apply_residual_connection_post_layernorm", NULL};
 
+/* Sums over parts of a row: then the library leaves out the biases behind them. */
+static txd_status check_slices(const txd_reading *r)
+{
+    static const char field[] = "slow_but_exact";
+    bool slow = false;
+    size_t parts = 1;
+
+    TXD_TRY(txd_reading_bool(&slow, r, field));
+    TXD_TRY(txd_reading_size(&parts, r, "pretraining_tp", 0, 65536));
+    if (!slow || parts <= 1)
+        return TXD_OK;
+    return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED,
+                            "not supported where pretraining_tp is above 1");
+}
+
 /* Files say it in older words, too. */
 static const char *first_of(const txd_reading *r, const char *older, const char *now)
 {
@@ -59,6 +74,7 @@ static txd_status read(txd_reading *r)
                              .activation = TXD_ACTIVATION_GELU_TANH,
                              .qkv = TXD_QKV_SEPARATE};
     TXD_TRY(txd_reading_refuse(r, refused));
+    TXD_TRY(check_slices(r));
     TXD_TRY(txd_reading_sizes(r, &sizes));
     r->layer.norm_eps = 1e-5;
     TXD_TRY(txd_reading_real(&r->layer.norm_eps, r,
