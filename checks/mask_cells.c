@@ -15,8 +15,9 @@
 /* What all rows of a block have in common. */
 typedef struct job {
     const txd_block *block;
-    txd_tensor scores, bias; /* bias: without data where there is none */
-    double fill, u, tiny;
+    txd_tensor scores, bias; /* bias: where it is read, and not known by the claim */
+    double fill, u, u_accumulate, tiny, cap;
+    bool has_slopes;
     bool lacks_hidden; /* some of them may not have been computed */
 } job;
 
@@ -53,12 +54,33 @@ static bool lacks_hidden(const txd_block *block)
     }
 }
 
-/* What the mask reads: the score, with its bias if there is one. */
-static double score_at(const job *j, size_t cell)
+/* What the mask reads by the claimed configuration: the score of a cell, capped, with
+ * its bias. *allowed: how far from it rounding can lead, 0 where nothing is done to it.
+ */
+static double score_at(double *allowed, const job *j, size_t cell,
+                       const txd_law_place *at)
 {
-    double score = txd_tensor_get(&j->scores, cell);
+    double score = txd_tensor_get(&j->scores, cell), cap = j->cap, bias = 0;
+    const txd_inputs *inputs = j->block->pass->inputs;
+    size_t row = (size_t)at->batch * inputs->length;
 
-    return j->bias.data ? score + txd_tensor_get(&j->bias, cell) : score;
+    *allowed = 0;
+    if (cap != 0) {
+        score = cap * tanh(score / cap);
+        *allowed = (10 * j->u_accumulate + j->u) * fabs(score) + j->tiny;
+    }
+    if (j->bias.data)
+        bias = txd_tensor_get(&j->bias, cell);
+    else if (j->has_slopes)
+        bias = -txd_alibi_slope((size_t)at->head, j->block->pass->claimed->n_heads) *
+               fabs((double)inputs->positions[row + (size_t)at->query] -
+                    (double)inputs->positions[row + (size_t)at->key]);
+    else
+        return score;
+    if (j->has_slopes)
+        *allowed += (2 * j->u_accumulate + j->u) * fabs(bias) + j->tiny;
+    *allowed += j->u * (fabs(score + bias) + *allowed) + j->tiny;
+    return score + bias;
 }
 
 static void judge_visible(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
@@ -71,7 +93,6 @@ static void judge_visible(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
     if (cell->masked == cell->score)
         return;
     cell->off = fabs(cell->masked - cell->score);
-    cell->allowed = j->bias.data ? j->u * fabs(cell->score) + j->tiny : 0;
     if (txd_within(cell->off, cell->allowed))
         return;
     add_wrong(t, cell->masked == j->fill ? TXD_MASK_FILLED : TXD_MASK_CHANGED, cell);
@@ -138,7 +159,7 @@ static double log_weight(const job *j, size_t row, const row_range *range)
     for (size_t c = 0; c < keys; c++) {
         double masked = txd_tensor_get(&j->block->value, row * keys + c);
 
-        if (was_computed(j, score_at(j, row * keys + c), masked))
+        if (was_computed(j, txd_tensor_get(&j->scores, row * keys + c), masked))
             sum += exp(masked - range->largest);
     }
     return range->hidden_high - range->largest - log(sum);
@@ -202,7 +223,7 @@ static bool is_as_claimed(txd_mask_tally *t, const job *j, size_t row,
     txd_span seen;
 
     if (block->value.dtype != TXD_F32 || j->scores.dtype != TXD_F32 ||
-        j->fill != -INFINITY || j->bias.data ||
+        j->fill != -INFINITY || j->bias.data || j->has_slopes || j->cap != 0 ||
         !txd_law_run_of(&seen, block, (size_t)at->batch, (size_t)at->query))
         return false;
     seen.begin = in_block(seen.begin, first, keys);
@@ -236,12 +257,11 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
     for (size_t c = 0; c < keys; c++) {
         size_t key = j->block->start[3] + c;
         bool is_visible = txd_mask_hides(&mask, (size_t)at->query, key) == TXD_SEEN;
-        txd_mask_cell cell = {.at = *at,
-                              .score = score_at(j, row * keys + c),
-                              .masked =
-                                  txd_tensor_get(&j->block->value, row * keys + c)};
+        txd_mask_cell cell = {
+            .at = *at, .masked = txd_tensor_get(&j->block->value, row * keys + c)};
 
         cell.at.key = (int64_t)key;
+        cell.score = score_at(&cell.allowed, j, row * keys + c, &cell.at);
         widen(&range, cell.masked, is_visible);
         if (is_visible)
             judge_visible(t, j, &cell);
@@ -254,14 +274,13 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
 size_t txd_mask_reads(txd_point out[2], const txd_config *config,
                       txd_attention_kind kind)
 {
-    txd_point capped = txd_point_in(kind, TXD_POINT_ATTN_CAPPED);
     txd_point bias = txd_point_in(kind, TXD_POINT_ATTN_BIAS);
 
-    out[0] = txd_point_exists(config, capped)
-                 ? capped
-                 : txd_point_in(kind, TXD_POINT_ATTN_SCORES);
+    out[0] = txd_point_in(kind, TXD_POINT_ATTN_SCORES);
     out[1] = bias;
-    return txd_point_exists(config, bias) ? 2 : 1;
+    return config->positions != TXD_POSITIONS_ALIBI && txd_point_exists(config, bias)
+               ? 2
+               : 1;
 }
 
 static txd_status find_scores(job *j)
@@ -283,7 +302,12 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
     job j = {.block = block,
              .fill = pass->claimed->layers[block->site->layer].fill,
              .u = pass->u_store,
+             .u_accumulate = pass->u_accumulate,
              .tiny = pass->tiny,
+             .cap = pass->claimed->layers[block->site->layer].score_softcap,
+             .has_slopes =
+                 pass->claimed->positions == TXD_POSITIONS_ALIBI &&
+                 txd_point_attention(block->site->point) == TXD_ATTENTION_SELF,
              .lacks_hidden = lacks_hidden(block)};
 
     tally->smallest = pass->tiny;

@@ -48,8 +48,8 @@ typedef struct txd_mask_tally {
     txd_status status; /* of asking for the scores */
 } txd_mask_tally;
 
-/* The points that the mask reads: the scores, or the capped ones, and perhaps a bias.
- * How many. */
+/* The points whose values tell what the mask reads: the scores, and the bias if the
+ * claim alone does not say what it is. How many. */
 size_t txd_mask_reads(txd_point out[2], const txd_config *config,
                       txd_attention_kind kind);
 /* Judges a block of attn.masked or cross.masked. */

@@ -281,15 +281,19 @@ const txd_check txd_check_mask_fill = {
     .law = "visible scores stay what they are, hidden ones become a fill that is low "
            "enough",
     .formula =
-        "masked = score where the claimed mask shows the key, exactly (capped if "
-        "the layer caps; with a bias their sum, within u_store); masked = "
+        "masked = score where the claimed mask shows the key, exactly; where the "
+        "claim says so cap tanh(score / cap), plus the bias of the distance, "
+        "within the roundings of these; masked = "
         "fill where it hides it, within u_store |fill|; exp(fill) / sum "
         "exp(masked) < half of the format's smallest number; warning unless "
         "fill <= lowest visible score - log(hidden keys / u_store)",
-    .causes = "a fill like -10 or -1e4 that large scores come near; -1e9 in float16, "
-              "where it is -Inf; a mask that is added to the score instead of set, or "
-              "added as True and False; a mask of the opposite convention (True = keep "
-              "against True = hide); a mask applied after the softmax",
+    .causes =
+        "another cap, or none, or one after the mask; slopes of ALiBi for another "
+        "number of heads; a fill like -10 or -1e4 that large scores come near; -1e9 in "
+        "float16, "
+        "where it is -Inf; a mask that is added to the score instead of set, or "
+        "added as True and False; a mask of the opposite convention (True = keep "
+        "against True = hide); a mask applied after the softmax",
     .look_next = "mask.fill of the claimed configuration; attn.scores and attn.masked "
                  "at the named cell",
     .unit = "cells",
@@ -301,15 +305,12 @@ const txd_check txd_check_mask_fill = {
                               "memory_padding_ignored", "cross_causal", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
-                                             {TXD_POINT_ATTN_CAPPED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_BIAS, TXD_ASK_VALUE},
                                              {TXD_POINT_CROSS_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_CROSS_SCORES, TXD_ASK_VALUE},
-                                             {TXD_POINT_CROSS_CAPPED, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 0},
                                              {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
-                                             {TXD_POINT_ATTN_CAPPED, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_BIAS, TXD_ASK_VALUE},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,

@@ -26,6 +26,18 @@ static const struct reader {
      TXD_PARAM_QKV_BIAS},
     {TXD_POINT_ATTN_V, TXD_PARAM_V_WEIGHT, TXD_PARAM_V_BIAS, TXD_PARAM_QKV_WEIGHT,
      TXD_PARAM_QKV_BIAS},
+    {TXD_POINT_ATTN_Q_NORM, TXD_PARAM_Q_NORM_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_ATTN_K_NORM, TXD_PARAM_K_NORM_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_CROSS_Q_NORM, TXD_PARAM_CROSS_Q_NORM_WEIGHT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_CROSS_K_NORM, TXD_PARAM_CROSS_K_NORM_WEIGHT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT, TXD_PARAM_COUNT},
+    {TXD_POINT_ATTN_BIAS, TXD_PARAM_RELATIVE_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
+    {TXD_POINT_ATTN_WEIGHTS, TXD_PARAM_SINK_WEIGHT, TXD_PARAM_COUNT, TXD_PARAM_COUNT,
+     TXD_PARAM_COUNT},
     {TXD_POINT_ATTN_OUT, TXD_PARAM_O_WEIGHT, TXD_PARAM_O_BIAS, TXD_PARAM_COUNT,
      TXD_PARAM_COUNT},
     {TXD_POINT_CROSS_Q_PROJ, TXD_PARAM_CROSS_Q_WEIGHT, TXD_PARAM_CROSS_Q_BIAS,
@@ -178,11 +190,13 @@ static bool is_read_before(const txd_finite_params *p, const txd_nonfinite *para
                            txd_param_id id, const txd_nonfinite *site)
 {
     int stage = stage_of(p, site->point, site->layer);
+    /* the table that all layers read */
+    int layer = id == TXD_PARAM_RELATIVE_WEIGHT ? 0 : parameter->layer;
 
     if (id == TXD_PARAM_COUNT)
         return true; /* an encoder's: before everything */
     for (int point = 0; point < TXD_POINT_COUNT; point++) {
-        int own = stage_of(p, (txd_point)point, parameter->layer);
+        int own = stage_of(p, (txd_point)point, layer);
 
         if (reads(p->claimed, (txd_point)point, id) &&
             (own < stage || (own == stage && point <= (int)site->point)))
@@ -202,7 +216,8 @@ const txd_nonfinite *txd_finite_params_guilty(bool *is_operand,
         const txd_nonfinite *parameter = &p->bad[i];
         txd_param_id id = txd_law_param(parameter->name, parameter->layer);
 
-        if (site->layer == parameter->layer && reads(p->claimed, site->point, id)) {
+        if ((site->layer == parameter->layer || id == TXD_PARAM_RELATIVE_WEIGHT) &&
+            reads(p->claimed, site->point, id)) {
             *is_operand = true;
             return parameter;
         }

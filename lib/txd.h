@@ -36,6 +36,7 @@
 #include "formats/tokenizer.h"
 #include "model/block.h"
 #include "model/cache.h"
+#include "model/bias.h"
 #include "model/config.h"
 #include "model/encoder.h"
 #include "model/generate.h"
