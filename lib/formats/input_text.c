@@ -53,6 +53,20 @@ static const txd_setting *find_file(const txd_setting *root)
     return file ? file : txd_input_find(root, "model.from");
 }
 
+static txd_status fail_without(const txd_setting *text)
+{
+    bool is_file = text->kind == TXD_SETTING_STRING && strcmp(text->name, "file") == 0;
+    char place[512];
+
+    return txd_fail(TXD_ERR_CONFIG,
+                    "%s: %s%.200s%s needs a tokenizer, and the model has none: name "
+                    "one, input.tokenizer = \"FILE\"%s",
+                    txd_setting_place(place, sizeof place, text),
+                    is_file ? "the file " : "a text", is_file ? text->string : "",
+                    is_file ? " is a text, which" : "",
+                    is_file ? ", or give ids as a .npy file" : "");
+}
+
 txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
                                const txd_setting *root)
 {
@@ -66,8 +80,7 @@ txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
     if (!text && !named)
         return TXD_OK;
     if (!file)
-        return txd_input_fail(text, "a text needs a tokenizer, and the model has none: "
-                                    "name one, input.tokenizer = \"FILE\"");
+        return fail_without(text);
     if (file->kind != TXD_SETTING_STRING)
         return txd_input_fail(file, "expected a string in double quotes");
     path = txd_input_path(arena, file);
