@@ -16,6 +16,7 @@ static const char *const library[] = {
     "opt",          "qwen3",         "olmo2",
     "opt_post",     "phi",           "gemma2",
     "gemma3",       "bert",          "gpt_oss",
+    "t5",           "t5_gated",
 };
 static const char *const gguf[] = {
     "gpt2",       "gpt_neox", "falcon",     "llama",      "llama3",
