@@ -19,8 +19,8 @@ static void same_doubles(const double *found, const double *expected, size_t cou
 {
     ck_assert_msg((found != NULL) == (expected != NULL), "%s: one has none", what);
     for (size_t i = 0; expected && i < count; i++)
-        ck_assert_msg(same(found[i], expected[i], tolerance), "%s: %zu: %.17g %.17g",
-                      what, i, found[i], expected[i]);
+        if (!same(found[i], expected[i], tolerance)) /* one that holds is a write */
+            ck_abort_msg("%s: %zu: %.17g %.17g", what, i, found[i], expected[i]);
 }
 
 static void same_block(const logged_block *found, const logged_block *expected,
