@@ -23,6 +23,8 @@ const char *const poison_models[] = {
     "norm_offset = 0.5; embed_norm = true; embed_scale = 1.5; token_types = 2; "
     "embed_dim "
     "= 9; head_transform = true; head_bias = true; " SIZES "};",
+    "model : { preset = \"gpt2\"; positions = \"relative\"; qk_norm = \"width\"; "
+    "score_softcap = 2.0; sinks = true; " SIZES "};",
 };
 
 #define INPUT "input : { tokens = ( [3, 1, 4, 1, 5, 9], [2, 6, 5, 3] ); %s };"

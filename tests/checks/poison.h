@@ -24,7 +24,14 @@ typedef struct poison {
 /* Three layers, two batch rows of 6 and 4 tokens: a gated, rotary, grouped model; one
  * with cross-attention; one with post-norm; one with what families do besides. */
 extern const char *const poison_models[];
-enum { POISON_LLAMA, POISON_CROSS, POISON_POST, POISON_FAMILY, POISON_MODELS };
+enum {
+    POISON_LLAMA,
+    POISON_CROSS,
+    POISON_POST,
+    POISON_FAMILY,
+    POISON_SCORES,
+    POISON_MODELS
+};
 enum { POISON_LAYERS = 3 };
 
 /* Runs the model in `backend` under `finite`, with a backward half for gradients. The

@@ -26,10 +26,13 @@ static const struct {
     {TXD_POINT_HEAD_IN, {"head.norm up to"}},
     {TXD_POINT_NORM1_OUT, {"resid."}},
     {TXD_POINT_ATTN_K_PROJ, {"up to"}},
-    {TXD_POINT_ATTN_Q, {"attn.q_proj up to"}},
-    {TXD_POINT_ATTN_K, {"attn.k_proj up to"}},
+    {TXD_POINT_ATTN_Q_NORM, {"attn.q_proj up to"}},
+    {TXD_POINT_ATTN_K_NORM, {"attn.k_proj up to"}},
+    {TXD_POINT_ATTN_Q, {"attn.q_"}},
+    {TXD_POINT_ATTN_K, {"attn.k_"}},
+    {TXD_POINT_ATTN_CAPPED, {"attn.scores "}},
     {TXD_POINT_ATTN_SCORES, {"attn.q up to", "attn.k up to"}},
-    {TXD_POINT_ATTN_MASKED, {"attn.scores "}},
+    {TXD_POINT_ATTN_MASKED, {"attn."}},
     {TXD_POINT_ATTN_WEIGHTS, {"attn.masked up to"}},
     {TXD_POINT_ATTN_HEADS, {"attn.v up to"}},
     {TXD_POINT_ATTN_MERGED, {"attn.heads "}},
@@ -105,6 +108,12 @@ END_TEST
 START_TEST(a_value_is_with_the_conventions_of_families_too)
 {
     poison_every(POISON_FAMILY, plant_forward);
+}
+END_TEST
+
+START_TEST(a_value_is_with_the_conventions_of_attention_too)
+{
+    poison_every(POISON_SCORES, plant_forward);
 }
 END_TEST
 
@@ -240,7 +249,8 @@ START_TEST(a_value_comes_before_the_gradients_that_it_spoils)
 }
 END_TEST
 
-TEST_MAIN(a_value_at_any_point_of_any_layer_is_the_origin,
+TEST_MAIN(a_value_is_with_the_conventions_of_attention_too,
+          a_value_at_any_point_of_any_layer_is_the_origin,
           a_value_is_with_cross_attention_too, a_value_is_with_norms_after_the_sums_too,
           a_value_is_with_the_conventions_of_families_too,
           a_gradient_at_any_point_of_any_layer_is_the_origin,
