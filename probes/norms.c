@@ -201,7 +201,8 @@ const txd_probe txd_probe_norms = {
               "of parameters (/series/param) and their gradients (/series/param_grad): "
               "the fields of stats, and l2",
     .points =
-        "embed.tok,embed.pos,embed.out,input.memory,layers.*.resid.*,*.weight,*.bias",
+        "embed.tok,embed.in,embed.scaled,embed.pos,embed.type,embed.out,embed.norm,"
+        "input.memory,layers.*.resid.*,*.weight,*.bias",
     .ask = ask,
     .state_bytes = sizeof(norms),
     .fill = fill,

@@ -66,6 +66,13 @@ write("gradient_norms.cfg", """model : { preset = "llama"; vocab = 500; d_model 
 input : { random : { batch = 1; length = 1000; }; };
 record : ( { probe = "grad_norm"; } );
 """)
+write("family.cfg", """model : { preset = "gpt2"; vocab = 900; d_model = 96;
+  n_heads = 6; n_layers = 3; d_ff = 384; max_seq_len = 400; parallel = true; norm_placement =
+  "sandwich"; embed_dim = 64; token_types = 2; embed_norm = true; head_transform = true;
+  logit_softcap = 9.0; };
+input : { random : { batch = 2; length = 150; }; };
+record : ( { probe = "full"; points = "*,*@grad"; } );
+""")
 write("selected.cfg", """model : { preset = "gpt2"; vocab = 100; d_model = 64;
   n_heads = 8; n_layers = 6; max_seq_len = 256; };
 input : { random : { batch = 2; length = 256; }; steps = 6; };
@@ -104,7 +111,7 @@ def within(name, estimate, truth):
 
 cases = [MINI, "llama.cfg", "full.cfg", "halves.cfg", "packed.cfg", "steps.cfg",
          "everything.cfg", "odd.cfg", "cross.cfg", "back.cfg", "memory.cfg",
-         "gradients.cfg", "gradient_norms.cfg", "selected.cfg"]
+         "gradients.cfg", "gradient_norms.cfg", "family.cfg", "selected.cfg"]
 if STORIES:
     cases.append("stories.cfg")
 else:

@@ -119,7 +119,7 @@ def add_conventions(draw, spec):
     if model.get("parallel") and model.get("norm_placement") != "branch" and \
             draw.random() < 0.5:
         model["shared_norm"] = True
-    if "embed_dim" in model:  # else tokens are drowned by positions, as position_norm says
+    if "embed_dim" in model:  # else positions drown the tokens, as position_norm says
         spec["weights"]["init"].append({"params": "embed.in.weight", "scheme": "normal",
                                         "std": 0.4})
     if model.get("token_types"):
