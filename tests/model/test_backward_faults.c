@@ -75,10 +75,14 @@ START_TEST(faulty_models_of_other_conventions_have_the_gradient_of_what_they_com
         "model : { preset = \"gpt2\"; parallel = true; shared_norm = true; head_bias = "
         "true; logit_softcap = 4.0; embed_scale = 1.5; token_types = 2; " SIZES "}; ",
         "model : { preset = \"llama\"; norm_placement = \"sandwich\"; norm_offset = "
-        "0.5; " SIZES "}; "};
+        "0.5; " SIZES "}; ",
+        "model : { preset = \"gpt2\"; positions = \"alibi\"; sinks = true; "
+        "score_softcap = 3.0; qk_norm = \"head\"; " SIZES "}; ",
+        "model : { preset = \"mini\"; positions = \"relative\"; relative_buckets = 6; "
+        "relative_distance = 5; qk_norm = \"width\"; " SIZES "}; "};
     size_t acted = 0;
 
-    for (size_t m = 0; m < 2; m++)
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++)
         for (size_t f = 0; txd_fault_at(f) != NULL; f++) {
             const char *name = txd_fault_name(txd_fault_at(f));
             struct slope_bound bound = {name, SLOPE_STEP_KINKS}; /* they bend a lot */
@@ -95,7 +99,7 @@ START_TEST(faulty_models_of_other_conventions_have_the_gradient_of_what_they_com
                 slopes_check_parameter(&o, i, &bound);
             observe_finish(&o);
         }
-    ck_assert_uint_gt(acted, 40);
+    ck_assert_uint_gt(acted, 80);
 }
 END_TEST
 
