@@ -6,6 +6,7 @@
  * the same key without being one.
  */
 #include "checks/head_pairs.h"
+#include "checks/sinks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -117,6 +118,21 @@ static void choose_rows(txd_head_pairs *p, const txd_block *block)
     }
 }
 
+/* What the keys have of a row together: 1, or what a sink leaves them, which is no
+ * difference of heads. */
+static double share_of_keys(const txd_head_pairs *p, const txd_block *block,
+                            size_t line)
+{
+    size_t keys = block->value.dims[3];
+    double sum = 0;
+
+    if (!txd_sinks_are_in(p->claimed, block->site->point))
+        return 1;
+    for (size_t k = 0; k < keys; k++)
+        sum += txd_tensor_get(&block->value, line * keys + k);
+    return sum > 0 ? sum : 1;
+}
+
 static void keep_row(txd_head_pairs *p, size_t r, const txd_block *block, size_t head)
 {
     const txd_sketch_row *row = &p->rows[r];
@@ -124,13 +140,14 @@ static void keep_row(txd_head_pairs *p, size_t r, const txd_block *block, size_t
     size_t place = (block->start[1] + head) * TXD_SKETCH_ROWS + r;
     size_t line = ((row->batch - block->start[0]) * dims[1] + head) * dims[2] +
                   row->query - block->start[2];
+    double share = share_of_keys(p, block, line);
 
     for (size_t i = 0; i < row->count; i++) {
         size_t key = row->keys[i] - block->start[3]; /* wraps if it is before */
 
         p->cells[place * TXD_SKETCH_KEYS + i] =
             row->keys[i] >= block->start[3] && key < dims[3]
-                ? txd_tensor_get(&block->value, line * dims[3] + key)
+                ? txd_tensor_get(&block->value, line * dims[3] + key) / share
                 : 0;
     }
     p->filled[place] = true;

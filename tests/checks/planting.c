@@ -38,6 +38,12 @@ const planted_model subjects[SUBJECTS] = {
            "parallel = true; shared_norm = true; position_offset = 2; head_bias "
            "= true; tie_embeddings = false;"),
      TOKENS(""), 5},
+    {"slopes",
+     DRAWN("gpt2", "positions = \"alibi\"; sinks = true; score_softcap = 4.0; "
+                   "n_kv_heads = 2;"),
+     TOKENS(""), 5},
+    {"ranges", DRAWN("llama", "positions = \"relative\"; qk_norm = \"head\";"),
+     TOKENS(""), 5},
 };
 
 /* Only formed if asked for. */

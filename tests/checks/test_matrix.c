@@ -53,9 +53,9 @@ static bool cannot_act(const trial *t)
     } none[] = {
         {"cross_causal,memory_padding_ignored",
          "stories260K,gpt-nano-sort,mini,gpt2,llama,post,sandwich,branch,"
-         "parallel"}, /* no memory */
+         "parallel,slopes,ranges"}, /* no memory */
         {"embedding_too_large,position_too_small",
-         "stories260K,llama,sandwich"},                  /* rotary */
+         "stories260K,llama,sandwich,slopes,ranges"},    /* nothing is added */
         {"init_too_large", "stories260K,gpt-nano-sort"}, /* trained */
         {"post_ln", "post,sandwich,branch,parallel"},
     };
