@@ -67,9 +67,9 @@ input : { random : { batch = 1; length = 1000; }; };
 record : ( { probe = "grad_norm"; } );
 """)
 write("family.cfg", """model : { preset = "gpt2"; vocab = 900; d_model = 96;
-  n_heads = 6; n_layers = 3; d_ff = 384; max_seq_len = 400; parallel = true; norm_placement =
-  "sandwich"; embed_dim = 64; token_types = 2; embed_norm = true; head_transform = true;
-  logit_softcap = 9.0; };
+  n_heads = 6; n_layers = 3; d_ff = 384; max_seq_len = 400; parallel = true;
+  norm_placement = "sandwich"; embed_dim = 64; token_types = 2; embed_norm = true;
+  head_transform = true; logit_softcap = 9.0; };
 input : { random : { batch = 2; length = 150; }; };
 record : ( { probe = "full"; points = "*,*@grad"; } );
 """)
