@@ -50,6 +50,8 @@ static const txd_naming *naming_of(const txd_checkpoint *checkpoint, bool of_enc
     const txd_family *family =
         checkpoint->has_own_names ? &txd_family_own : checkpoint->reading.family;
 
+    if (checkpoint->reading.naming && !checkpoint->has_own_names && !of_encoder)
+        return checkpoint->reading.naming;
     if (checkpoint->reading.architecture && !checkpoint->has_own_names)
         return of_encoder            ? NULL
                : family->gguf_naming ? family->gguf_naming

@@ -19,9 +19,9 @@ static const char *const library[] = {
     "t5",           "t5_gated",
 };
 static const char *const gguf[] = {
-    "gpt2",       "gpt_neox", "falcon",     "llama",      "llama3",
-    "llama_yarn", "phi3",     "gemma",      "bloom",      "qwen3",
-    "olmo2",      "phi",      "gguf_qwen2", "gguf_mixed", "gguf_gemma2",
+    "gpt2",       "gpt_neox",   "falcon",     "llama",       "llama3", "falcon_groups",
+    "llama_yarn", "phi3",       "gemma",      "bloom",       "qwen3",  "olmo2",
+    "phi",        "gguf_qwen2", "gguf_mixed", "gguf_gemma2",
 };
 enum {
     LIBRARY = sizeof library / sizeof *library,

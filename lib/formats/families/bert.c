@@ -68,6 +68,20 @@ static txd_status check_positions(const txd_reading *r)
                             "not supported; only \"absolute\" is");
 }
 
+/* A head of its own has its own bias, and the one beside it is not used. */
+static const txd_tensor_name untied_names[] = {
+    {TXD_PARAM_HEAD_BIAS, HEAD "decoder.bias", TXD_LAYOUT_PLAIN},
+};
+static const char *const untied_buffers[] = {HEAD "bias" + 1, NULL};
+static const txd_naming untied_naming = {
+    .prefixes = prefixes,
+    .layer = "encoder.layer.",
+    .names = untied_names,
+    .name_count = TXD_COUNT_OF(untied_names),
+    .rest = &txd_family_bert.naming,
+    .buffers = untied_buffers,
+};
+
 /* A bare encoder has no head but its embeddings. */
 static bool has_head(const txd_reading *r)
 {
@@ -98,6 +112,8 @@ static txd_status read(txd_reading *r)
     TXD_TRY(txd_reading_real(&r->layer.norm_eps, r, "layer_norm_eps", 0, 1e30));
     TXD_TRY(txd_reading_flag(&r->tied, r, "tie_word_embeddings"));
     txd_reading_tied_if_unstated(r);
+    if (r->tied == TXD_STATED_FALSE)
+        r->naming = &untied_naming;
     return TXD_OK;
 }
 

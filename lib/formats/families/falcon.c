@@ -50,6 +50,21 @@ static const char *const layer_buffers[] = {"self_attention.rotary_emb.inv_freq"
 /* The biases of ALiBi are also divided by sqrt(head_dim) here. */
 static const char *const refused[] = {"alibi", "n_embed", NULL};
 
+/* In GGUF the norm of the MLP has the name that the shared one has elsewhere. */
+static const txd_tensor_name two_norms[] = {
+    {TXD_PARAM_NORM1_WEIGHT, "attn_norm_2.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_NORM1_BIAS, "attn_norm_2.bias", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_NORM2_WEIGHT, "attn_norm.weight", TXD_LAYOUT_PLAIN},
+    {TXD_PARAM_NORM2_BIAS, "attn_norm.bias", TXD_LAYOUT_PLAIN},
+};
+
+static const txd_naming two_norms_naming = {
+    .layer = "blk.",
+    .names = two_norms,
+    .name_count = TXD_COUNT_OF(two_norms),
+    .rest = &txd_gguf_naming,
+};
+
 /* num_kv_heads counts where heads are grouped; before that there was one, or all. */
 static txd_status read_groups(txd_reading *r, bool grouped)
 {
@@ -80,6 +95,10 @@ static txd_status read_blocks(txd_reading *r)
     TXD_TRY(txd_reading_bool(&r->config.parallel, r, "parallel_attn"));
     if (grouped)
         norms = 2;
+    if (r->architecture && txd_reading_has_tensor(r, "blk.0.attn_norm_2.weight")) {
+        norms = 2;
+        r->naming = &two_norms_naming;
+    }
     TXD_TRY(txd_reading_size(&norms, r, "num_ln_in_parallel_attn", 1, 2));
     r->config.shared_norm = r->config.parallel && norms == 1;
     return read_groups(r, grouped);

@@ -58,10 +58,11 @@ typedef struct txd_reading {
     const txd_setting *root;  /* config.json, the group in it, or GGUF metadata */
     const char *architecture; /* of GGUF metadata; NULL with config.json */
     const struct txd_checkpoint *checkpoint;
-    size_t vocab_rows;      /* of the stored embedding; 0 = unknown */
-    txd_config config;      /* without layers */
-    txd_layer_config layer; /* what the layers have in common */
-    bool scale_by_layer;    /* layer i has its score scale divided by i + 1 */
+    const txd_naming *naming; /* instead of the family's, by what was read; or NULL */
+    size_t vocab_rows;        /* of the stored embedding; 0 = unknown */
+    txd_config config;        /* without layers */
+    txd_layer_config layer;   /* what the layers have in common */
+    bool scale_by_layer;      /* layer i has its score scale divided by i + 1 */
     /* Biases are as the tensors say; what the files state must agree. */
     enum txd_stated tied, attention_bias, mlp_bias;
     const char *attention_field, *mlp_field; /* which state it */
