@@ -9,7 +9,7 @@
  * Rows with a single visible key say nothing, and sequences of fewer than 4 others too
  * little. "Nearly all" is `share` of a sequence's rows, in every sequence.
  */
-#include "checks/law.h"
+#include "checks/sinks.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -78,26 +78,11 @@ static void close_sequence(state *s)
     h->sequences++;
 }
 
-/* What the keys have of a row together: 1, or what a sink leaves them. */
-static double share_of_keys(const txd_config *claimed, const double *column)
-{
-    return claimed->sinks && column[TXD_ROW_SUM] > 0 ? column[TXD_ROW_SUM] : 1;
-}
-
-/* Of the weights over their sum. */
-static double entropy_of_keys(const txd_config *claimed, const double *column)
-{
-    double share = share_of_keys(claimed, column);
-
-    return share == 1 ? column[TXD_ROW_ENTROPY]
-                      : column[TXD_ROW_ENTROPY] / share + log(share);
-}
-
 /* A row that gives nearly everything to one key, which is not the first that it sees,
  * votes for that key. */
 static bool votes(const state *s, const double *column)
 {
-    double peak = s->peak * share_of_keys(s->claimed, column);
+    double peak = s->peak * txd_sinks_share(s->claimed, column);
 
     return column[TXD_ROW_PEAK] >= peak && !(column[TXD_ROW_FIRST] >= peak);
 }
@@ -157,7 +142,7 @@ static void reduce(void *slot, const void *self, const txd_block *block)
         if (!is_judged(column))
             continue;
         t->rows++;
-        t->uniform += entropy_of_keys(s->claimed, column) >=
+        t->uniform += txd_sinks_entropy(s->claimed, column) >=
                       (1 - s->uniform) * log(column[TXD_ROW_SEEN]);
         t->votes += votes(s, column);
     }

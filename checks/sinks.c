@@ -4,6 +4,7 @@
  */
 #include "checks/sinks.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 txd_status txd_sinks_create(txd_sinks *out, const txd_config *claimed)
@@ -35,4 +36,17 @@ bool txd_sinks_wants(const txd_site *site)
 txd_status txd_sinks_take(txd_sinks *sinks, const txd_block *block)
 {
     return txd_law_vector(&sinks->of_layer[block->site->layer], block, sinks->heads);
+}
+
+double txd_sinks_share(const txd_config *claimed, const double *column)
+{
+    return claimed->sinks && column[TXD_ROW_SUM] > 0 ? column[TXD_ROW_SUM] : 1;
+}
+
+double txd_sinks_entropy(const txd_config *claimed, const double *column)
+{
+    double share = txd_sinks_share(claimed, column);
+
+    return share == 1 ? column[TXD_ROW_ENTROPY]
+                      : column[TXD_ROW_ENTROPY] / share + log(share);
 }

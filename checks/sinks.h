@@ -26,6 +26,11 @@ bool txd_sinks_are_in(const txd_config *claimed, txd_point point);
 bool txd_sinks_wants(const txd_site *site);
 txd_status txd_sinks_take(txd_sinks *sinks, const txd_block *block);
 
+/* What the keys have of a row together, by its statistics: 1, or what a sink leaves
+ * them; and the entropy of the weights over that. */
+double txd_sinks_share(const txd_config *claimed, const double *column);
+double txd_sinks_entropy(const txd_config *claimed, const double *column);
+
 #ifdef __cplusplus
 }
 #endif
