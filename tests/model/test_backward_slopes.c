@@ -179,7 +179,9 @@ static void draw_cfg(char *cfg, size_t bytes, size_t draw)
 {
     static const char *const norms[] = {"rmsnorm", "layernorm"};
     static const char *const placements[] = {"pre", "post"};
-    static const char *const positions[] = {"learned", "sinusoidal", "rotary", "none"};
+    static const char *const positions[] = {"learned", "sinusoidal", "rotary",
+                                            "none",    "alibi",      "relative"};
+    static const char *const qk_norms[] = {"none", "head", "width"};
     static const char *const activations[] = {"gelu", "gelu_tanh", "silu"};
     static const char *const layouts[] = {"separate", "fused"};
     static const char *const pairings[] = {"half", "adjacent"};
@@ -197,18 +199,21 @@ static void draw_cfg(char *cfg, size_t bytes, size_t draw)
         "positions = \"%s\"; activation = \"%s\"; qkv = \"%s\"; rope_pairing = "
         "\"%s\"; gated = %s; qkv_bias = %s; out_bias = %s; mlp_bias = %s; "
         "norm_bias = %s; tie_embeddings = %s; final_norm = %s; %s "
-        "residual_scale = %s; }; mask : { causal = %s; window = %zu; fill = %s; "
+        "residual_scale = %s; qk_norm = \"%s\"; sinks = %s; score_softcap = %s; "
+        "relative_buckets = 6; relative_distance = 5; }; mask : { causal = %s; window "
+        "= %zu; fill = %s; "
         "masked_row = \"%s\"; evaluate_hidden = \"%s\"; };",
         3 + pick(draw, "vocab", 9), 4 + pick(draw, "d_model", 9),
         groups * (1 + pick(draw, "heads", 3)), groups, head, 1 + pick(draw, "value", 5),
         1 + pick(draw, "d_ff", 12), 1 + pick(draw, "layers", 3),
         norms[pick(draw, "norm", 2)], placements[pick(draw, "placement", 2)],
-        positions[pick(draw, "pos", 4)], activations[pick(draw, "act", 3)],
+        positions[pick(draw, "pos", 6)], activations[pick(draw, "act", 3)],
         layouts[pick(draw, "qkv", 2)], pairings[pick(draw, "pair", 2)],
         yes(draw, "gated"), yes(draw, "qkv_bias"), yes(draw, "out_bias"),
         yes(draw, "mlp_bias"), yes(draw, "norm_bias"), yes(draw, "tie"),
         yes(draw, "final"), memories[pick(draw, "cross", 3)],
-        pick(draw, "scale", 2) ? "0.8" : "1.0", yes(draw, "causal"),
+        pick(draw, "scale", 2) ? "0.8" : "1.0", qk_norms[pick(draw, "qk", 3)],
+        yes(draw, "sinks"), pick(draw, "cap", 2) ? "3.0" : "0.0", yes(draw, "causal"),
         pick(draw, "window", 4), fills[pick(draw, "fill", 2)],
         rows[pick(draw, "row", 2)], pick(draw, "hidden", 2) ? "always" : "never");
 }
