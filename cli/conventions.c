@@ -113,6 +113,8 @@ static void say_heads(txd_text *out, const txd_config *c)
         txd_text_add(out, ", norms of queries and keys per head");
     if (c->qk_norm == TXD_QK_NORM_WIDTH)
         txd_text_add(out, ", norms of queries and keys over all heads");
+    if (c->sinks)
+        txd_text_add(out, ", a sink per head");
 }
 
 static void say_window(txd_text *out, const txd_config *c, size_t layer)
@@ -163,6 +165,9 @@ static void say_positions(txd_text *out, const txd_config *c, size_t layer)
     const txd_layer_config *l = &c->layers[layer];
 
     txd_text_add(out, txd_config_word("positions", (int)c->positions));
+    if (c->positions == TXD_POSITIONS_RELATIVE)
+        txd_text_addf(out, ", %zu ranges up to %zu", c->relative_buckets,
+                      c->relative_distance);
     if (c->positions != TXD_POSITIONS_ROTARY && !l->rotary)
         return;
     if (!l->rotary) {
