@@ -3,6 +3,7 @@
  * Which file a tokenizer comes from: the one that is given, or what lies in a folder,
  * or beside a file of weights.
  */
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,6 +76,45 @@ static txd_status open_json(txd_tokenizer **out, const char *path)
     return status == TXD_OK ? read_names(*out, path, false) : status;
 }
 
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+
+    return length >= tail && strcmp(text + length - tail, ending) == 0;
+}
+
+/* The name of the only GGUF file in the folder of a file. */
+static bool find_gguf(char out[PATH_BYTES], const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    char folder[PATH_BYTES], name[PATH_BYTES] = "";
+    struct dirent *entry;
+    size_t count = 0;
+    DIR *entries;
+
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - file) : 2,
+             slash ? file : "./");
+    entries = opendir(folder);
+    while (entries && (entry = readdir(entries)))
+        if (entry->d_name[0] != '.' && ends_with(entry->d_name, ".gguf") &&
+            count++ == 0)
+            snprintf(name, sizeof name, "%s", entry->d_name);
+    if (entries)
+        closedir(entries);
+    return count == 1 && beside(out, file, name);
+}
+
+static txd_status open_gguf(txd_tokenizer **out, const char *path)
+{
+    txd_mapped mapped;
+    txd_status status;
+
+    TXD_TRY(txd_file_map(&mapped, path));
+    status = txd_tokenizer_parse_gguf(out, path, mapped.bytes, mapped.count);
+    txd_file_unmap(&mapped);
+    return status;
+}
+
 /* `path` is any file of the folder, there or not. */
 static txd_status open_beside(txd_tokenizer **out, const char *path)
 {
@@ -86,6 +126,8 @@ static txd_status open_beside(txd_tokenizer **out, const char *path)
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (beside(vocab, path, pairs[i][0]) && beside(merges, path, pairs[i][1]))
             return open_pair(out, vocab, merges);
+    if (find_gguf(vocab, path))
+        return open_gguf(out, vocab);
     if (beside(vocab, path, "tokenizer.model") || beside(vocab, path, "spiece.model"))
         return txd_fail(TXD_ERR_UNSUPPORTED,
                         "%s: SentencePiece's own format is not supported; expected a "
@@ -93,39 +135,29 @@ static txd_status open_beside(txd_tokenizer **out, const char *path)
                         vocab);
     return txd_fail(TXD_ERR_MISSING,
                     "%.*s: no tokenizer: expected tokenizer.json, or vocab.json and "
-                    "merges.txt, or encoder.json and vocab.bpe",
+                    "merges.txt, or encoder.json and vocab.bpe, or one GGUF file",
                     slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
-static txd_status open_binary(txd_tokenizer **out, const char *path,
-                              const txd_mapped *mapped, txd_file_kind kind)
+static txd_status open_bin(txd_tokenizer **out, const char *path)
 {
-    if (kind == TXD_FILE_GGUF)
-        return txd_tokenizer_parse_gguf(out, path, mapped->bytes, mapped->count);
-    if (kind == TXD_FILE_LLAMA2C)
-        return txd_fail(TXD_ERR_MISSING,
-                        "%s: a llama2.c model has no tokenizer in it: name the file, "
-                        "with --tokenizer or as input.tokenizer",
-                        path);
-    return txd_tokenizer_parse_bin(out, path, mapped->bytes, mapped->count);
-}
+    txd_mapped mapped;
+    txd_status status;
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t length = strlen(text), tail = strlen(ending);
-
-    return length >= tail && strcmp(text + length - tail, ending) == 0;
+    TXD_TRY(txd_file_map(&mapped, path));
+    status = txd_tokenizer_parse_bin(out, path, mapped.bytes, mapped.count);
+    txd_file_unmap(&mapped);
+    return status;
 }
 
 static txd_status open_file(txd_tokenizer **out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     txd_file_kind kind = txd_file_kind_at(path);
-    txd_mapped mapped;
-    txd_status status;
 
-    if (kind == TXD_FILE_SAFETENSORS || ends_with(name, ".safetensors") ||
-        ends_with(name, ".safetensors.index.json") || strcmp(name, "config.json") == 0)
+    if (kind == TXD_FILE_SAFETENSORS || kind == TXD_FILE_NPZ ||
+        ends_with(name, ".safetensors") || ends_with(name, ".safetensors.index.json") ||
+        strcmp(name, "config.json") == 0)
         return open_beside(out, path);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (strcmp(name, pairs[i][0]) == 0 || strcmp(name, pairs[i][1]) == 0)
@@ -136,10 +168,14 @@ static txd_status open_file(txd_tokenizer **out, const char *path)
         return txd_fail(TXD_ERR_FORMAT,
                         "%s: expected a tokenizer or a model with one, found a text",
                         path);
-    TXD_TRY(txd_file_map(&mapped, path));
-    status = open_binary(out, path, &mapped, kind);
-    txd_file_unmap(&mapped);
-    return status;
+    if (kind == TXD_FILE_GGUF || ends_with(name, ".gguf"))
+        return open_gguf(out, path);
+    if (kind == TXD_FILE_LLAMA2C)
+        return txd_fail(TXD_ERR_MISSING,
+                        "%s: a llama2.c model has no tokenizer in it: name the file, "
+                        "with --tokenizer or as input.tokenizer",
+                        path);
+    return open_bin(out, path);
 }
 
 txd_status txd_tokenizer_open(txd_tokenizer **out, const char *path)

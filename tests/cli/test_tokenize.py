@@ -139,6 +139,12 @@ def real():
     once = ("1 403 407 261 378", ["<s>", " Once", " upon", " a", " time"])
     for name in ("", "/tokenizer.json", "/model.safetensors", "/stories260K-q8_0.gguf"):
         pieces(f"stories260K{name}", [STORIES + name, "Once upon a time"], once)
+    os.mkdir("alone")
+    os.symlink(f"{STORIES}/stories260K-f32.gguf", "alone/model.gguf")
+    pieces("a folder with one GGUF file", ["alone", "Once upon a time"], once)
+    os.symlink(f"{STORIES}/stories260K-f32.gguf", "alone/other.gguf")
+    result = exits(2, "a folder with two", "tokenize", "alone", "x")
+    holds("names what is expected", result.err, "one GGUF file")
     bare = (once[0][2:], once[1][1:])
     pieces("without BOS", [STORIES, "Once upon a time", "--no-special"], bare)
     result = exits(2, "a model without a tokenizer", "tokenize",
