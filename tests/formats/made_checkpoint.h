@@ -27,7 +27,7 @@ struct made {
         size_t dims[3];
     } tensors[96];
     size_t count;
-    unsigned char bytes[400000];
+    unsigned char bytes[6000000];
     size_t used;
 };
 
