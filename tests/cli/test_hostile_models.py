@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Whatever stands where a model is expected: exit status 2 and one message that names
 it, at once, whichever command is asked."""
+import itertools
 import json
 import os
 import struct
@@ -40,21 +41,27 @@ config = json.dumps(checkpoint.CONFIG)
 write("config.json", config)
 ok("a healthy folder is read", txdiag("info", "healthy").status == 0)
 
-# --- what is no file, under every name
+# --- what is no file, under every name: by one of the two, in turn
+turns = itertools.cycle((["run"], ["info"], ["info"]))
+
+
+def in_turn(what, path, *parts):
+    refused(f"{what} {path}", path, path, *parts, commands=next(turns))
+
+
 for ending in ENDINGS:
     os.mkfifo("pipe" + ending)
-    refused(f"a named pipe pipe{ending}", "pipe" + ending, "pipe" + ending)
+    in_turn("a named pipe", "pipe" + ending)
     os.symlink("loop" + ending, "loop" + ending)
-    refused(f"a circle of links loop{ending}", "loop" + ending, "loop" + ending)
-    refused(f"nothing called none{ending}", "none" + ending, "none" + ending)
+    in_turn("a circle of links", "loop" + ending)
+    in_turn("nothing called", "none" + ending)
     if ending:
         os.mkdir("folder" + ending)
-        refused(f"a folder called folder{ending}", "folder" + ending,
-                "folder" + ending, "config.json")
+        in_turn("a folder called", "folder" + ending, "config.json")
         write("empty" + ending, b"")
-        refused(f"an empty file empty{ending}", "empty" + ending, "empty" + ending)
+        in_turn("an empty file", "empty" + ending)
         write("junk" + ending, bytes(i * 37 % 256 for i in range(5000)))
-        refused(f"junk{ending}", "junk" + ending, "junk" + ending)
+        in_turn("junk called", "junk" + ending)
 refused("a device", "/dev/zero", "/dev/zero")
 if os.geteuid() == 0:
     skip("a file that may not be read", "root may read all")
