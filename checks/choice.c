@@ -67,14 +67,18 @@ static const need *next_alternative(const need *n)
     return is_end(n) ? NULL : n + 1;
 }
 
-/* What scores become on the way to the mask is needed where the model has it. */
+/* What scores become on the way to the mask is needed where the model has it and the
+ * claim alone does not tell. */
 static bool is_void(const txd_choice *choice, const need *n)
 {
+    const txd_config *c = choice->claimed;
     txd_point own =
         n->point == TXD_POINT_COUNT ? n->point : txd_point_in_self(n->point);
 
+    if (own == TXD_POINT_ATTN_BIAS && c->positions == TXD_POSITIONS_ALIBI)
+        return true;
     return (own == TXD_POINT_ATTN_CAPPED || own == TXD_POINT_ATTN_BIAS) &&
-           !txd_point_exists(choice->claimed, n->point);
+           !txd_point_exists(c, n->point);
 }
 
 static size_t count_lacking(const txd_choice *choice, const need *n, int layer)
