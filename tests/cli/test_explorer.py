@@ -172,7 +172,7 @@ def explore(seed):
     spec = random_models.healthy(draw)
     if seed % 3 == 2:
         random_models.add_cross(random.Random(f"cross {seed}"), spec)
-    elif seed % 2 == 1:
+    if seed % 2 == 1:
         random_models.add_conventions(random.Random(f"conventions {seed}"), spec)
     config = decoder.resolve(spec)
     weights, steps = numpy_params.draw(spec, config), decoder.batches(spec, config)

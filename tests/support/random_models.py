@@ -114,7 +114,7 @@ def add_conventions(draw, spec):
     for key, values in FAMILIES.items():
         if draw.random() < 0.4:
             model[key] = draw.choice(values)
-    if model.get("norm_placement") == "post":
+    if model.get("norm_placement") == "post" or model.get("cross"):
         model.pop("parallel", None)
     if model.get("parallel") and model.get("norm_placement") != "branch" and \
             draw.random() < 0.5:
