@@ -245,6 +245,9 @@ def patterns():
             "gemma3": ["not scaled in layers 0:2,3; ", "window of 4 in layers",
                        "scaled (linear, factor 2) in layer 2",
                        "no window in layer 2", "sandwich, eps"],
+            "gpt_oss": ["a sink per head", "scaled (yarn, factor"],
+            "t5": ["relative, 8 ranges up to 10", "an encoder of"],
+            "bert": ["both ways", "token types", "after a map, an activation"],
             "phi": ["one for both branches of parallel blocks", "a bias"],
             "olmo2": ["norms of queries and keys over all heads", "rmsnorm, branch"],
             }.items():
