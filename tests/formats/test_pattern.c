@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/pattern_internal.h"
+#include "formats/tokenizers/pattern_internal.h"
 #include "suite.h"
 
 /* The matches of a pattern, joined by '|'. */

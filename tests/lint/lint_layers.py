@@ -28,7 +28,7 @@ FOREIGN = {
     r"libconfig\.h": ["lib/formats/cfg.c"],
     r"jansson\.h": ["lib/formats/json*.c"],
     r"zip(conf)?\.h": ["lib/formats/npz.c"],
-    r"pcre2\w*\.h": ["lib/formats/pattern.c"],
+    r"pcre2\w*\.h": ["lib/formats/tokenizers/pattern.c"],
     r"libdeflate\.h|zlib\.h": ["lib/formats/pack_deflate.c", "lib/formats/inflate.c"],
     r"cblas\.h|openblas\w*\.h|f77blas\.h": ["lib/ops/*.c", "bench/floor.c"],
     r"omp\.h": ["lib/*.c", "probes/*.c"],

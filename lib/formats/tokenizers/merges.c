@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/json_read.h"
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 
 /* The next line that is neither empty nor the version. */
 static bool next_line(txd_bytes *line, txd_bytes *left)

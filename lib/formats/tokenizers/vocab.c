@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 
 #define POOL_BYTES ((size_t)1 << 16)
 

@@ -4,7 +4,7 @@
  * libraries; what those read differently is rewritten before. The text is checked once,
  * not by every match, which would make a long text cost its square.
  */
-#include "formats/pattern_internal.h"
+#include "formats/tokenizers/pattern_internal.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 
 static const char *type_of(const txd_setting *setting)
 {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 
 #define HEAD 4
 #define RECORD 8

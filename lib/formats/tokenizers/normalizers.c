@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 #include "formats/utf8_internal.h"
 
 /* The places of a fixed text, or of a pattern. */

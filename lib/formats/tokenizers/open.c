@@ -11,7 +11,7 @@
 
 #include "formats/file.h"
 #include "formats/kind.h"
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 
 #define PATH_BYTES 4096
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 #include "formats/utf8_internal.h"
 
 #define FOREIGN 0x110000u /* and above: a byte that is no character */
@@ -21,19 +21,19 @@ struct entry {
 
 static const struct entry decomposed[] = {
 #define TXD_DECOMPOSED(code, first, next) {code, next, first},
-#include "formats/unicode.def"
+#include "formats/tokenizers/unicode.def"
 #undef TXD_DECOMPOSED
 };
 
 static const struct entry composed[] = {
 #define TXD_COMPOSED(first, next, code) {first, next, code},
-#include "formats/unicode.def"
+#include "formats/tokenizers/unicode.def"
 #undef TXD_COMPOSED
 };
 
 static const struct entry combining[] = {
 #define TXD_COMBINING(first, last, kind) {first, last, kind},
-#include "formats/unicode.def"
+#include "formats/tokenizers/unicode.def"
 #undef TXD_COMBINING
 };
 

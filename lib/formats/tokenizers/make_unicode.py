@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes unicode.def, the tables of Unicode's canonical forms, from Python's.
 
-    /usr/bin/python3 lib/formats/make_unicode.py >lib/formats/unicode.def
+    cd lib/formats/tokenizers && /usr/bin/python3 make_unicode.py >unicode.def
 """
 import unicodedata
 

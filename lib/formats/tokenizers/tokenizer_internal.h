@@ -9,8 +9,8 @@
 
 #include "base/arena.h"
 #include "base/settings.h"
-#include "formats/json_cursor_internal.h"
-#include "formats/pattern_internal.h"
+#include "formats/tokenizers/json_cursor_internal.h"
+#include "formats/tokenizers/pattern_internal.h"
 #include "formats/tokenizer.h"
 
 /* A text in the tokenizer's arena, of any bytes, or NULL. */
@@ -19,7 +19,7 @@ typedef struct txd_bytes {
     size_t length;
 } txd_bytes;
 
-/* Pieces by id and ids by piece: tokenizer_vocab.c. */
+/* Pieces by id and ids by piece: vocab.c. */
 typedef struct txd_vocab {
     txd_bytes *pieces; /* `at` NULL: no piece under this id */
     float *scores;     /* NULL = none */

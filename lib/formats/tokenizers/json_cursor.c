@@ -2,7 +2,7 @@
  *
  * The cursor is strict about what it reads and counts brackets about what it skips.
  */
-#include "formats/json_cursor_internal.h"
+#include "formats/tokenizers/json_cursor_internal.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/json_read.h"
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 
 /* What is known once the whole file has been looked at. */
 struct parts {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "formats/gguf.h"
-#include "formats/tokenizer_internal.h"
+#include "formats/tokenizers/tokenizer_internal.h"
 
 #define PREFIX "tokenizer.ggml."
 #define BLANK "\xE2\x96\x81"
