@@ -134,98 +134,6 @@ START_TEST(layers_of_gemma3_differ_in_window_and_rotation)
 }
 END_TEST
 
-/* ---- fields of other families ---- */
-
-/* What config.json and the tensors come to, as model.cfg has it. */
-static void describe(txd_text *out, const char *fixture, const char *field,
-                     const char *value)
-{
-    txd_checkpoint *checkpoint = NULL;
-
-    family_load(&file, fixture);
-    if (field)
-        family_set(&file, field, value);
-    ck_assert_msg(family_open(&checkpoint, &file) == TXD_OK, "%s: %s = %s: %s", fixture,
-                  field ? field : "", value, txd_message());
-    txd_text_init(out);
-    txd_config_print(out, txd_checkpoint_config(checkpoint));
-    txd_checkpoint_destroy(checkpoint);
-    family_finish(&file);
-}
-
-START_TEST(fields_that_the_library_does_not_have_change_nothing)
-{
-    static const struct {
-        const char *fixture, *field, *value;
-    } strangers[] = {
-        {"llama", "sliding_window", "3"},        {"mistral", "attention_bias", "true"},
-        {"mistral", "mlp_bias", "true"},         {"qwen2", "attention_bias", "true"},
-        {"phi3", "attention_bias", "true"},      {"phi", "attention_bias", "false"},
-        {"qwen3", "mlp_bias", "true"},           {"gemma", "mlp_bias", "true"},
-        {"gemma3", "mlp_bias", "true"},          {"olmo2", "mlp_bias", "true"},
-        {"llama", "partial_rotary_factor", "1"}, {"opt", "hidden_act", "\"silu\""},
-    };
-
-    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
-        txd_text without, with;
-
-        describe(&without, strangers[i].fixture, NULL, "");
-        describe(&with, strangers[i].fixture, strangers[i].field, strangers[i].value);
-        ck_assert_str_eq(txd_text_get(&with), txd_text_get(&without));
-        txd_text_finish(&with);
-        txd_text_finish(&without);
-    }
-}
-END_TEST
-
-START_TEST(bloom_without_biases_behind_sums_of_parts_is_refused)
-{
-    txd_checkpoint *checkpoint = NULL;
-
-    family_load(&file, "bloom");
-    family_set(&file, "slow_but_exact", "true");
-    OK(family_open(&checkpoint, &file));
-    txd_checkpoint_destroy(checkpoint);
-    family_set(&file, "pretraining_tp", "2");
-    ck_assert_int_eq(family_open(&checkpoint, &file), TXD_ERR_UNSUPPORTED);
-    ck_message_has("slow_but_exact");
-    ck_message_has("pretraining_tp");
-    family_finish(&file);
-}
-END_TEST
-
-/* The library makes the masks by layer_types alone where they are listed. */
-START_TEST(listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on)
-{
-    static const char *const switches[] = {"true", "false", NULL};
-    txd_checkpoint *checkpoint = NULL;
-
-    for (int i = 0; i < 3; i++) {
-        const txd_config *c;
-
-        family_load(&file, "smollm3");
-        family_set(&file, "sliding_window", "4");
-        family_set(&file, "use_sliding_window", switches[i]);
-        family_set(&file, "layer_types",
-                   "[\"sliding_attention\", \"full_attention\", "
-                   "\"full_attention\", \"sliding_attention\"]");
-        OK(family_open(&checkpoint, &file));
-        c = txd_checkpoint_config(checkpoint);
-        ck_assert_uint_eq(c->layers[0].window, 4);
-        ck_assert_uint_eq(c->layers[1].window, 0);
-        ck_assert_uint_eq(c->layers[3].window, 4);
-        txd_checkpoint_destroy(checkpoint);
-        family_set(&file, "layer_types", "null"); /* then those that do not rotate */
-        OK(family_open(&checkpoint, &file));
-        c = txd_checkpoint_config(checkpoint);
-        ck_assert_uint_eq(c->layers[0].window, 0);
-        ck_assert_uint_eq(c->layers[1].window, i == 0 ? 4 : 0);
-        txd_checkpoint_destroy(checkpoint);
-        family_finish(&file);
-    }
-}
-END_TEST
-
 /* ---- versions of T5 ---- */
 
 static const txd_config *t5_with(txd_checkpoint **checkpoint, const char *name,
@@ -275,8 +183,5 @@ END_TEST
 TEST_MAIN(the_text_part_of_a_model_of_pictures_is_read,
           fields_of_the_text_part_are_named_with_their_group,
           layers_of_gemma3_differ_in_window_and_rotation,
-          fields_that_the_library_does_not_have_change_nothing,
-          bloom_without_biases_behind_sums_of_parts_is_refused,
-          listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on,
           the_head_of_t5_is_scaled_where_it_is_the_embedding,
           the_decoder_of_t5_is_as_deep_as_the_encoder_unless_it_says_so)

@@ -10,11 +10,8 @@ static const char *const architectures[] = {"olmo2", NULL};
 
 static txd_status read(txd_reading *r)
 {
-    txd_size_fields sizes = txd_usual_sizes;
     txd_usual usual = txd_usual_llama;
 
-    sizes.head_dim = NULL;
-    usual.sizes = &sizes;
     usual.norm_eps = 1e-5;
     usual.mlp_bias = NULL;
     TXD_TRY(txd_reading_usual(r, &usual));

@@ -24,11 +24,8 @@ static const char *const refused[] = {"qk_layernorm", NULL};
 
 static txd_status read(txd_reading *r)
 {
-    txd_size_fields sizes = txd_usual_sizes;
     txd_usual usual = txd_usual_llama;
 
-    sizes.head_dim = NULL;
-    usual.sizes = &sizes;
     usual.activation = "gelu_new";
     usual.rope.share = 0.5;
     usual.rope.partial = true;

@@ -24,7 +24,6 @@ static txd_status read(txd_reading *r)
     txd_usual usual = txd_usual_llama;
 
     sizes.absent_n_kv_heads = 2;
-    sizes.head_dim = NULL;
     usual.sizes = &sizes;
     usual.activation = "gelu_pytorch_tanh";
     TXD_TRY(txd_reading_usual(r, &usual));

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fields of config.json that a family's library does not have, or takes otherwise than
+ * one would think.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cfg_text.h"
+#include "family_file.h"
+#include "suite.h"
+
+static family_file file;
+
+/* What config.json and the tensors come to, as model.cfg has it. */
+static void describe(txd_text *out, const char *fixture, const char *field,
+                     const char *value)
+{
+    txd_checkpoint *checkpoint = NULL;
+
+    family_load(&file, fixture);
+    if (field)
+        family_set(&file, field, value);
+    ck_assert_msg(family_open(&checkpoint, &file) == TXD_OK, "%s: %s = %s: %s", fixture,
+                  field ? field : "", value, txd_message());
+    txd_text_init(out);
+    txd_config_print(out, txd_checkpoint_config(checkpoint));
+    txd_checkpoint_destroy(checkpoint);
+    family_finish(&file);
+}
+
+START_TEST(fields_that_the_library_does_not_have_change_nothing)
+{
+    static const struct {
+        const char *fixture, *field, *value;
+    } strangers[] = {
+        {"llama", "sliding_window", "3"},        {"mistral", "attention_bias", "true"},
+        {"mistral", "mlp_bias", "true"},         {"qwen2", "attention_bias", "true"},
+        {"phi3", "attention_bias", "true"},      {"phi", "attention_bias", "false"},
+        {"qwen3", "mlp_bias", "true"},           {"gemma", "mlp_bias", "true"},
+        {"gemma3", "mlp_bias", "true"},          {"olmo2", "mlp_bias", "true"},
+        {"llama", "partial_rotary_factor", "1"}, {"opt", "hidden_act", "\"silu\""},
+    };
+
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+        txd_text without, with;
+
+        describe(&without, strangers[i].fixture, NULL, "");
+        describe(&with, strangers[i].fixture, strangers[i].field, strangers[i].value);
+        ck_assert_str_eq(txd_text_get(&with), txd_text_get(&without));
+        txd_text_finish(&with);
+        txd_text_finish(&without);
+    }
+}
+END_TEST
+
+START_TEST(a_width_of_heads_may_be_stated_wherever_the_library_takes_it)
+{
+    static const struct {
+        const char *fixture, *width, *shape;
+    } models[] = {{"olmo2", "2", "(12, 24)"},
+                  {"starcoder2", "2", "(12, 24)"},
+                  {"phi", "4", "(24, 36)"},
+                  {"smollm3", "2", "(12, 24)"},
+                  {"qwen2", "2", "(12, 24)"}};
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        txd_checkpoint *checkpoint = NULL;
+
+        family_load(&file, models[i].fixture);
+        family_set(&file, "head_dim", models[i].width);
+        ck_assert_int_eq(family_open(&checkpoint, &file), TXD_ERR_FORMAT);
+        ck_message_has("q_proj.weight");
+        ck_message_has(models[i].shape);
+        family_finish(&file);
+    }
+}
+END_TEST
+
+START_TEST(bloom_without_biases_behind_sums_of_parts_is_refused)
+{
+    txd_checkpoint *checkpoint = NULL;
+
+    family_load(&file, "bloom");
+    family_set(&file, "slow_but_exact", "true");
+    OK(family_open(&checkpoint, &file));
+    txd_checkpoint_destroy(checkpoint);
+    family_set(&file, "pretraining_tp", "2");
+    ck_assert_int_eq(family_open(&checkpoint, &file), TXD_ERR_UNSUPPORTED);
+    ck_message_has("slow_but_exact");
+    ck_message_has("pretraining_tp");
+    family_finish(&file);
+}
+END_TEST
+
+/* The library makes the masks by layer_types alone where they are listed. */
+START_TEST(listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on)
+{
+    static const char *const switches[] = {"true", "false", NULL};
+    txd_checkpoint *checkpoint = NULL;
+
+    for (int i = 0; i < 3; i++) {
+        const txd_config *c;
+
+        family_load(&file, "smollm3");
+        family_set(&file, "sliding_window", "4");
+        family_set(&file, "use_sliding_window", switches[i]);
+        family_set(&file, "layer_types",
+                   "[\"sliding_attention\", \"full_attention\", "
+                   "\"full_attention\", \"sliding_attention\"]");
+        OK(family_open(&checkpoint, &file));
+        c = txd_checkpoint_config(checkpoint);
+        ck_assert_uint_eq(c->layers[0].window, 4);
+        ck_assert_uint_eq(c->layers[1].window, 0);
+        ck_assert_uint_eq(c->layers[3].window, 4);
+        txd_checkpoint_destroy(checkpoint);
+        family_set(&file, "layer_types", "null"); /* then those that do not rotate */
+        OK(family_open(&checkpoint, &file));
+        c = txd_checkpoint_config(checkpoint);
+        ck_assert_uint_eq(c->layers[0].window, 0);
+        ck_assert_uint_eq(c->layers[1].window, i == 0 ? 4 : 0);
+        txd_checkpoint_destroy(checkpoint);
+        family_finish(&file);
+    }
+}
+END_TEST
+
+TEST_MAIN(fields_that_the_library_does_not_have_change_nothing,
+          a_width_of_heads_may_be_stated_wherever_the_library_takes_it,
+          bloom_without_biases_behind_sums_of_parts_is_refused,
+          listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on)
