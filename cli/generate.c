@@ -309,7 +309,7 @@ static int run(const txd_options *options)
         status = open_model(&job);
     if (status == TXD_OK)
         status = generate(&job);
-    if (job.printed > 0 && isatty(STDOUT_FILENO))
+    if (job.printed > 0 && (!job.tokenizer || isatty(STDOUT_FILENO)))
         write_out("\n", 1);
     if (status != TXD_OK)
         exit_status = txd_output_complain();
@@ -344,7 +344,9 @@ const txd_command txd_command_generate = {
         "Keys and values of earlier tokens are kept (a KV cache). --no-cache prints "
         "the\n"
         "same text slowly, and so does --chunk with any number. A file or a pipe gets\n"
-        "the text and nothing else, a terminal an end of the line after it.\n"
+        "the text and nothing else, a terminal an end of the line after it. Nothing "
+        "is\n"
+        "drawn at random, and no chat template is put around the prompt.\n"
         "\n"
         "  txdiag generate path/to/model 'Once upon a time' -n 100\n"
         "  txdiag generate model.gguf --ids '1 403 407' -n 5\n",
