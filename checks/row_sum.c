@@ -125,11 +125,14 @@ static double left_by_sink(double *allowed, const state *s, const txd_block *blo
     double lse = row->column[TXD_ROW_LSE], share;
     bool stepwise = s->claimed->layers[block->site->layer].softmax == TXD_SOFTMAX_SAME;
     double u = stepwise ? block->pass->u_store : block->pass->u_accumulate;
+    double sink;
 
     if (sinks == NULL || isnan(lse))
         return fmin(row->column[TXD_ROW_SUM], 1);
-    share = exp(sinks[row->head] - lse);
-    *allowed += share * (2 * u * (fabs(lse) + fabs(sinks[row->head]) + 4));
+    sink = sinks[row->head];
+    share = exp(sink - lse);
+    *allowed += share * (2 * u * (fabs(lse) + fabs(sink) + 4));
+    *allowed += share * expm1(block->pass->u_store * fabs(sink)); /* as a parameter */
     return 1 - share;
 }
 

@@ -9,7 +9,8 @@
  * of that amount, numerator and sum alike; the sum of n terms by gamma_n. With
  * precision.softmax = "float32" these are roundoffs of accumulation and the result is
  * rounded once; with "same" every step is rounded as values are stored. An exp that
- * underflows loses up to the smallest number beside a sum of at least 1.
+ * underflows loses up to the smallest number beside a sum of at least 1. A sink is
+ * rounded to the format of the values before it takes its share of the sum.
  */
 #include "checks/sample.h"
 #include "checks/sinks.h"
@@ -86,6 +87,18 @@ static double relative_bound(const state *s, int layer, const txd_softmax_row *r
     return step * step * (1 + u.store) / (1 - u.store) * (1 + sum) - 1 + own;
 }
 
+/* By how much of itself the rounded sink changes the sum. */
+static double sink_bound(const state *s, const txd_softmax_row *r)
+{
+    double part;
+
+    if (!isfinite(r->sink))
+        return 0;
+    part = txd_softmax_power(r->max - r->sink) / r->sum *
+           expm1(s->roundoff.store * fabs(r->sink));
+    return part < 1 ? part / (1 - part) : INFINITY;
+}
+
 /* Of a broken row. */
 static void note_formats(tally *t, const txd_softmax_row *r)
 {
@@ -107,7 +120,7 @@ static void judge_row(tally *t, const state *s, const txd_block *block,
     txd_roundoff u = s->roundoff;
     bool same = s->claimed->layers[block->site->layer].softmax == TXD_SOFTMAX_SAME;
     double lost = same ? u.tiny : u.lost, n = (double)r->keys;
-    double relative = relative_bound(s, block->site->layer, r);
+    double relative = relative_bound(s, block->site->layer, r) + sink_bound(s, r);
     uint64_t before = t->broken;
 
     if (r->by_weight) /* which is off itself */

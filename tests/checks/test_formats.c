@@ -97,6 +97,20 @@ START_TEST(the_presets_are_healthy_in_bfloat16_and_float16)
 }
 END_TEST
 
+/* Sinks are rounded as other parameters are; large ones by more than the softmax. */
+START_TEST(large_sinks_are_healthy_in_bfloat16_and_float16)
+{
+    expect_silence(
+        "model : { preset = \"gpt2\"; sinks = true; vocab = 64; d_model = 32; n_heads "
+        "= "
+        "4; n_layers = 4; max_seq_len = 64; }; weights : { init = ( { params = \"*\"; "
+        "scheme = \"normal\"; std = 0.2; }, { params = \"*.attn.sink.weight\"; scheme "
+        "= "
+        "\"normal\"; std = 8.0; } ); }; " RAGGED,
+        "row_sum,softmax_precision");
+}
+END_TEST
+
 START_TEST(the_conventions_of_families_are_healthy_in_bfloat16_and_float16)
 {
     for (size_t i = 0; i < CONVENTIONS; i++) {
@@ -323,6 +337,7 @@ END_TEST
 TEST_MAIN(real_models_are_healthy_in_bfloat16_and_float16,
           the_presets_are_healthy_in_bfloat16_and_float16,
           the_conventions_of_families_are_healthy_in_bfloat16_and_float16,
+          large_sinks_are_healthy_in_bfloat16_and_float16,
           a_recording_in_bfloat16_or_float16_gives_what_the_run_gave,
           faults_are_found_in_bfloat16_and_float16,
           a_row_may_be_off_by_one_rounding_or_two_if_every_step_rounds,
