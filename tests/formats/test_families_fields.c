@@ -77,6 +77,31 @@ START_TEST(a_width_of_heads_may_be_stated_wherever_the_library_takes_it)
 }
 END_TEST
 
+/* What one group of rotary positions leaves open is the usual, not the other's. */
+START_TEST(layers_with_windows_take_nothing_from_the_scaling_of_full_ones)
+{
+    txd_checkpoint *checkpoint = NULL;
+    const txd_layer_config *layers;
+
+    family_load(&file, "gemma3"); /* layer 2 of 4 is full */
+    family_set(&file, "rope_parameters",
+               "{\"full_attention\": {\"rope_type\": \"yarn\", \"factor\": 4.0, "
+               "\"beta_fast\": 9.0, \"beta_slow\": 2.0, \"attention_factor\": 1.5, "
+               "\"original_max_position_embeddings\": 16}, "
+               "\"sliding_attention\": {\"rope_type\": \"yarn\", \"factor\": 1.0}}");
+    OK(family_open(&checkpoint, &file));
+    layers = txd_checkpoint_config(checkpoint)->layers;
+    ck_assert(layers[2].rope_beta_fast == 9 && layers[2].rope_beta_slow == 2);
+    ck_assert(layers[2].rope_attention_factor == 1.5);
+    ck_assert_uint_eq(layers[2].rope_original_length, 16);
+    ck_assert(layers[0].rope_beta_fast == 32 && layers[0].rope_beta_slow == 1);
+    ck_assert(layers[0].rope_attention_factor == 1);
+    ck_assert_uint_eq(layers[0].rope_original_length, 32);
+    txd_checkpoint_destroy(checkpoint);
+    family_finish(&file);
+}
+END_TEST
+
 START_TEST(bloom_without_biases_behind_sums_of_parts_is_refused)
 {
     txd_checkpoint *checkpoint = NULL;
@@ -127,5 +152,6 @@ END_TEST
 
 TEST_MAIN(fields_that_the_library_does_not_have_change_nothing,
           a_width_of_heads_may_be_stated_wherever_the_library_takes_it,
+          layers_with_windows_take_nothing_from_the_scaling_of_full_ones,
           bloom_without_biases_behind_sums_of_parts_is_refused,
           listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on)

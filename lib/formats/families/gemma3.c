@@ -90,6 +90,7 @@ static txd_status read_local_rope(const txd_reading *r, txd_layer_config *layer)
 
     layer->rope_scaling = TXD_ROPE_PLAIN;
     layer->rope_factor = layer->rope_attention_factor = 0;
+    layer->rope_beta_fast = layer->rope_beta_slow = 0;
     layer->rope_original_length = 0;
     layer->rope_exact = false;
     layer->rope_base = 10000;
