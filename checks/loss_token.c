@@ -40,6 +40,7 @@ typedef struct state {
     place worst, first_stray;
     double measured, allowed; /* of the worst */
     size_t batches;
+    bool sees_ahead; /* the model sees the token that it is to predict */
 } state;
 
 static unsigned ask(void *self, const txd_site *site)
@@ -303,6 +304,10 @@ static txd_status finish(void *self, txd_result *result)
         return txd_fail(TXD_ERR_LIMIT, "the logits are not finite: see `finite`");
     if (s->judged == 0 && s->lost == 0 && s->stray == 0)
         strcpy(result->note, "no token has a real one after it: there is no loss");
+    else if (s->sees_ahead)
+        strcpy(result->note,
+               "without a causal mask this model sees the token that it is "
+               "to predict: only the arithmetic of the loss is judged");
     return TXD_OK;
 }
 
@@ -318,9 +323,10 @@ static txd_status create(void **out, txd_tap *tap, const txd_check_context *cont
 {
     state *s = calloc(1, sizeof *s);
 
-    (void)context;
     if (!s)
         return txd_fail(TXD_ERR_MEMORY, "loss_token: no memory");
+    for (size_t l = 0; l < context->claimed->n_layers; l++)
+        s->sees_ahead |= !context->claimed->layers[l].causal;
     *tap = (txd_tap){.name = "loss_token", .self = s, .ask = ask, .merge = merge};
     *out = s;
     return TXD_OK;

@@ -10,6 +10,7 @@
 #include "cli/judge.h"
 #include "cli/output.h"
 #include "cli/passes.h"
+#include "cli/verdicts.h"
 
 /* The reports of all files, in one format. */
 typedef struct check_report {
@@ -96,10 +97,12 @@ static txd_status check_trace(check_report *report, const txd_trace *recording,
                                   &report->judge->select);
     if (status == TXD_OK)
         status = txd_checks_finish(&results, &count, checks);
-    if (status == TXD_OK)
+    if (status == TXD_OK) {
         add_results(report, path, results, count);
-    if (status == TXD_OK)
+        if (!report->json)
+            txd_verdicts_add_lacking(&report->text, recording, path, results, count);
         say_unread(report, checks, path);
+    }
     txd_checks_destroy(checks);
     return status;
 }
@@ -153,8 +156,10 @@ static txd_status check_cfg(check_report *report, const char *path)
                                  &report->judge->select);
     if (status == TXD_OK)
         status = txd_passes_run(&passes, report->options);
-    if (status == TXD_OK)
+    if (status == TXD_OK) {
         add_results(report, path, passes.results, passes.result_count);
+        txd_verdicts_say_unnoticed(&session, passes.results, passes.result_count);
+    }
     txd_passes_finish(&passes);
     txd_session_close(&session);
     return status;

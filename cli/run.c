@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/passes.h"
 #include "cli/record.h"
+#include "cli/verdicts.h"
 #include "viz/viz.h"
 
 typedef struct run_job {
@@ -133,8 +134,21 @@ static double unsigned_nan(double x)
     return isnan(x) ? (double)NAN : x;
 }
 
+/* True if a token is seen where it is to be predicted: then the loss is no measure of
+ * anything. */
+static bool sees_ahead(const txd_config *config)
+{
+    for (size_t l = 0; l < config->n_layers; l++)
+        if (!config->layers[l].causal)
+            return true;
+    return false;
+}
+
 static void say_loss(const run_job *job)
 {
+    const char *what = sees_ahead(&job->session.claimed)
+                           ? " of predicting the next token, which this model sees"
+                           : "";
     const char *when = job->session.steps > 1 ? " in the last step" : "";
     const txd_passes *passes = &job->passes;
 
@@ -142,11 +156,12 @@ static void say_loss(const run_job *job)
         txd_output_say(job->options, "no token predicts another%s: there is no loss%s",
                        when, job->session.backward ? ", and no gradient" : "");
     else if (job->session.backward)
-        txd_output_say(job->options, "loss %.4g, gradient norm %.4g%s",
-                       unsigned_nan(passes->loss), unsigned_nan(passes->grad_norm),
-                       when);
+        txd_output_say(job->options, "loss %.4g%s, gradient norm %.4g%s",
+                       unsigned_nan(passes->loss), what,
+                       unsigned_nan(passes->grad_norm), when);
     else
-        txd_output_say(job->options, "loss %.4g%s", unsigned_nan(passes->loss), when);
+        txd_output_say(job->options, "loss %.4g%s%s", unsigned_nan(passes->loss), what,
+                       when);
 }
 
 /* Says where the outputs are, and draws the report, which reads the finished file. */
@@ -156,6 +171,8 @@ static int conclude(run_job *job)
 
     txd_output_say(job->options, "recorded %s", job->output);
     say_loss(job);
+    txd_verdicts_say_unnoticed(&job->session, job->passes.results,
+                               job->passes.result_count);
     if (!job->report)
         return status;
     if (write_report(job) != TXD_OK) {

@@ -353,21 +353,26 @@ static void print_value(txd_text *out, const txd_setting *setting)
     }
 }
 
-void txd_session_print_faults(txd_text *out, const txd_session *session)
+void txd_session_print_fault(txd_text *out, const txd_fault_use *use)
 {
     const txd_setting *child;
+
+    txd_text_add(out, use->name);
+    for (child = use->setting ? use->setting->child : NULL; child;
+         child = child->next) {
+        if (strcmp(child->name, "name") == 0)
+            continue;
+        txd_text_addf(out, " %s=", child->name);
+        print_value(out, child);
+    }
+}
+
+void txd_session_print_faults(txd_text *out, const txd_session *session)
+{
     size_t i;
 
     for (i = 0; i < session->fault_count; i++) {
-        const txd_fault_use *use = &session->faults[i];
-
-        txd_text_addf(out, "%s%s", i ? "; " : "", use->name);
-        for (child = use->setting ? use->setting->child : NULL; child;
-             child = child->next) {
-            if (strcmp(child->name, "name") == 0)
-                continue;
-            txd_text_addf(out, " %s=", child->name);
-            print_value(out, child);
-        }
+        txd_text_add(out, i ? "; " : "");
+        txd_session_print_fault(out, &session->faults[i]);
     }
 }

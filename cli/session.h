@@ -65,5 +65,7 @@ void txd_session_print(txd_text *out, const txd_session *session);
 
 /* The faults: "mask_off_by_one layers=2; nan_in_weights"; "" without any. */
 void txd_session_print_faults(txd_text *out, const txd_session *session);
+/* One of them. */
+void txd_session_print_fault(txd_text *out, const txd_fault_use *use);
 
 #endif

@@ -74,6 +74,23 @@ START_TEST(right_losses_pass_and_pairs_alone_are_judged)
 }
 END_TEST
 
+START_TEST(that_a_model_sees_what_it_is_to_predict_is_said)
+{
+    for (int layer = -1; layer < LAYERS; layer++) {
+        driver d;
+        const txd_result *r;
+
+        driver_init(&d);
+        if (layer >= 0)
+            d.config.layers[layer].causal = false;
+        r = run(&d, &(plant){1, 1, 0, false});
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_PASS);
+        ck_assert(!strstr(r->note, "sees the token") == (layer < 0));
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(one_wrong_loss_is_located)
 {
     driver d;
@@ -204,7 +221,8 @@ START_TEST(one_token_alone_has_no_loss)
 }
 END_TEST
 
-TEST_MAIN(right_losses_pass_and_pairs_alone_are_judged, one_wrong_loss_is_located,
+TEST_MAIN(right_losses_pass_and_pairs_alone_are_judged,
+          that_a_model_sees_what_it_is_to_predict_is_said, one_wrong_loss_is_located,
           the_wrong_target_is_named, a_factor_of_all_losses_is_named,
           a_loss_of_padding_fails, a_loss_that_is_nan_beside_finite_logits_fails,
           logits_that_are_not_finite_leave_nothing_to_judge,

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What verdicts do not say themselves: faults that no law noticed, laws that no
+recording answers, and losses that mean nothing."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+from program import SOURCE, equal, exits, finish, holds, ok, txdiag, write  # noqa: E402
+
+MINI = SOURCE + "/examples/mini.cfg"
+PARITY = SOURCE + "/tests/fixtures/parity/"
+EVERYTHING = ('record=({probe="full"; points="*";},{probe="rows";},{probe="stats";},'
+              '{probe="norms";})')
+
+
+def model(name):
+    write(f"{name}.cfg", f'model : {{ from = "{PARITY}{name}"; }};\n'
+          "input : { tokens = ( [1, 5, 9, 2, 7, 4, 8, 3] ); };\n")
+    return f"{name}.cfg"
+
+
+def fault(name, more=""):
+    return "--set", f'faults=({{name="{name}"; {more}}})'
+
+
+def verdicts(result):
+    return {law: verdict for verdict, law in re.findall(
+        r"^(PASS|INFO|WARN|FAIL|SKIP|OPEN) (\w+)", result.out, re.M)}
+
+
+# --- a planted fault that nothing can notice
+post = model("opt_post")
+for how in ("run", "check"):
+    result = exits(0, f"{how}: an effect below rounding breaks no law", how, post,
+                   *fault("norm_eps_tiny"))
+    equal("its law passed", verdicts(result)["norm_output"], "PASS")
+    holds("that nobody noticed is said", result.err, "planted, but no law noticed it: "
+          "norm_eps_tiny", "norm_output passed", "--backend ref64", "another strength")
+result = exits(1, "what it advises", "run", post, *fault("norm_eps_tiny"), "--backend",
+               "ref64")
+ok("helps", "no law noticed" not in result.err and "FAIL norm_output" in result.out,
+   result)
+result = exits(1, "of two faults", "run", post, "--set",
+               'faults=({name="norm_eps_tiny"; layers="0";},{name="scale_missing";})')
+holds("the one that nobody noticed is named", result.err, "no law noticed it: "
+      "norm_eps_tiny layers=0;")
+ok("alone", "noticed it: scale_missing" not in result.err, result.err)
+for name in ("mask_missing", "heads_identical"):
+    ok(f"{name} is noticed, and nothing said",
+       "no law noticed" not in exits(1, name, "run", MINI, *fault(name)).err)
+ok("nor without a fault", "noticed" not in txdiag("run", MINI).err)
+ok("nor where its laws were not asked for", "noticed" not in txdiag(
+    "check", post, "--only", "row_sum", *fault("norm_eps_tiny")).err)
+ok("--quiet says nothing", txdiag("run", post, "-q", *fault("norm_eps_tiny")).err == "")
+
+# --- what a recording cannot answer
+LINE = r"^(\d+) laws? that the run judged could not be judged from what is recorded;.*$"
+RUN = exits(0, "a run", "run", MINI, "-o", "r.h5")
+result = exits(0, "a check of what is recorded by default", "check", "r.h5")
+live, again = verdicts(RUN), verdicts(result)
+lost = [law for law in again if again[law] == "SKIP" and live[law] != "SKIP"]
+ok("judges less than the run", len(lost) > 5, again)
+found = re.search(LINE, result.out, re.M)
+ok("and says so, last", found and result.out.rstrip().endswith(found.group(0)),
+   result.out)
+equal("with the number", int(found.group(1)) if found else None, len(lost))
+holds("where the verdicts are, and what to record", result.out, "`txdiag info r.h5`",
+      'record : ( { probe = "full"; points = "*"; }')
+holds("they are there", txdiag("info", "r.h5").out, *live)
+advised = re.search(r"`record : (.*);`", result.out).group(1)
+exits(0, "the advice", "run", MINI, "-o", "all.h5", "--set", f"record={advised}")
+again = verdicts(exits(0, "its check", "check", "all.h5"))
+equal("leaves out those that read parameters", {
+    law for law in again if again[law] == "SKIP" and live[law] != "SKIP"},
+      {"head_split", "output_projection"})
+ok("a run itself lacks nothing", not re.search(LINE, RUN.out, re.M), RUN.out)
+ok("JSON has no such line", "could not be judged from" not in txdiag(
+    "check", "r.h5", "--format", "json").out)
+
+# --- the loss of a model that sees what it is to predict
+AHEAD = "of predicting the next token, which this model sees"
+SEES = "this model sees the token that it is to predict"
+result = exits(0, "an encoder", "run", model("bert"))
+holds("its loss is no measure", result.err, "loss ", AHEAD)
+holds("loss_token says that, too", result.out, SEES)
+holds("beside a gradient, too", exits(0, "with gradients", "run", "bert.cfg", "--set",
+                                      'record=({probe="grad_norm";})').err,
+      AHEAD + ", gradient norm ")
+result = exits(0, "a causal model", "run", MINI)
+ok("has nothing of it", AHEAD not in result.err and SEES not in result.out, result)
+result = exits(0, "one of two layers without a mask", "run", MINI, "--set",
+               'model.layers=({range="1"; causal=false;})')
+holds("is enough", result.err, AHEAD)
+finish()
