@@ -128,6 +128,20 @@ static txd_status add_tensors(txd_facts *facts, const txd_trace *trace)
     return TXD_OK;
 }
 
+/* A field that is not used is no error, but whoever wrote it should know. */
+static txd_status add_unused(const txd_info_model *out, txd_facts *facts)
+{
+    txd_status status;
+    txd_text text;
+
+    txd_text_init(&text);
+    status = txd_checkpoint_unused(&text, out->checkpoint);
+    if (status == TXD_OK && text.length > 0)
+        txd_facts_text(facts, "not_used", txd_text_get(&text));
+    txd_text_finish(&text);
+    return status;
+}
+
 static txd_status add_model(const txd_info_model *out, txd_facts *facts)
 {
     const txd_config *config = txd_checkpoint_config(out->checkpoint);
@@ -137,6 +151,7 @@ static txd_status add_model(const txd_info_model *out, txd_facts *facts)
         TXD_TRY(txd_conventions_add(facts, config));
         TXD_TRY(add_config(facts, config));
     }
+    TXD_TRY(add_unused(out, facts));
     return add_tensors(facts, txd_checkpoint_tensors(out->checkpoint));
 }
 

@@ -180,11 +180,26 @@ const txd_setting *txd_setting_find(const txd_setting *group, const char *path)
         size_t length = strcspn(path, ".");
 
         group = find_child(group, path, length);
-        if (!path[length])
+        if (!path[length]) {
+            if (group && group->asked)
+                *group->asked = true;
             return group;
+        }
         path += length + 1;
     }
     return NULL;
+}
+
+txd_status txd_settings_record(txd_arena *arena, txd_setting *root)
+{
+    root->asked = txd_arena_alloc(arena, 1, sizeof *root->asked);
+    if (!root->asked)
+        return TXD_ERR_MEMORY;
+    if (root->kind != TXD_SETTING_GROUP)
+        return TXD_OK;
+    for (txd_setting *s = root->child; s; s = s->next)
+        TXD_TRY(txd_settings_record(arena, s));
+    return TXD_OK;
 }
 
 char *txd_setting_place(char *text, size_t bytes, const txd_setting *setting)

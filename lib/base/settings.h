@@ -42,6 +42,7 @@ typedef struct txd_setting {
     struct txd_setting *parent, *child, *next; /* first child, next sibling */
     struct txd_setting *last;                  /* last child */
     size_t count;                              /* children */
+    bool *asked; /* becomes true when a path leads here; NULL = nobody wants to know */
 } txd_setting;
 
 /* Adds a child (name NULL in a list) to a group or list; the name is copied into the
@@ -55,6 +56,10 @@ txd_setting *txd_setting_root(txd_arena *arena, const char *file);
 /* The setting at a dotted path below `group` ("mask.window"); NULL if absent.
  * A step that is a number picks a list's element. */
 const txd_setting *txd_setting_find(const txd_setting *group, const char *path);
+
+/* From now on it is remembered which settings at or below `root` (not within lists) a
+ * path led to. Not for a tree that several threads read. */
+txd_status txd_settings_record(txd_arena *arena, txd_setting *root);
 
 /* "model.cfg:12: model.d_model" into `text`: how every message names a setting. An
  * element of a list is a number: "faults.0.name". Returns `text`. */

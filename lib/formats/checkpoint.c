@@ -117,9 +117,9 @@ static txd_status resolve_bare(txd_checkpoint *checkpoint)
 }
 
 /* Everything after the files are open. */
-static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
-                          bool is_gguf)
+static txd_status resolve(txd_checkpoint *checkpoint, txd_setting *root, bool is_gguf)
 {
+    TXD_TRY(txd_settings_record(checkpoint->arena, root));
     TXD_TRY(txd_family_find(&checkpoint->reading, root, is_gguf));
     checkpoint->reading.checkpoint = checkpoint;
     TXD_TRY(txd_stored_index(checkpoint));
@@ -130,6 +130,7 @@ static txd_status resolve(txd_checkpoint *checkpoint, const txd_setting *root,
     TXD_TRY(read_rope_factors(checkpoint));
     checkpoint->config = checkpoint->reading.config;
     TXD_TRY(make_layers(checkpoint));
+    TXD_TRY(txd_family_refuse_unknown(&checkpoint->reading));
     checkpoint->config.tie_embeddings = is_tied(checkpoint);
     TXD_TRY(txd_checkpoint_find_biases(checkpoint));
     TXD_TRY(txd_config_check(&checkpoint->config));
@@ -237,6 +238,12 @@ const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint)
 const char *txd_checkpoint_path(const txd_checkpoint *checkpoint)
 {
     return checkpoint->path;
+}
+
+txd_status txd_checkpoint_unused(txd_text *out, const txd_checkpoint *checkpoint)
+{
+    txd_family_list_unused(out, &checkpoint->reading);
+    return txd_text_status(out);
 }
 
 const txd_trace *txd_checkpoint_tensors(const txd_checkpoint *checkpoint)

@@ -42,6 +42,12 @@ const txd_config *txd_checkpoint_config(const txd_checkpoint *checkpoint);
 /* The file of the tensors, or their index. Owned by the checkpoint. */
 const char *txd_checkpoint_path(const txd_checkpoint *checkpoint);
 
+/* Appends the fields of config.json, or the keys of GGUF metadata, that were not used
+ * because nothing that the model computes depends on them, separated by ", ". What
+ * describes training, generation or the file itself (dropout, ids of tokens, dtypes) is
+ * left out. */
+txd_status txd_checkpoint_unused(txd_text *out, const txd_checkpoint *checkpoint);
+
 /* The stored tensors. Owned by the checkpoint. */
 const txd_trace *txd_checkpoint_tensors(const txd_checkpoint *checkpoint);
 

@@ -80,8 +80,8 @@ bool txd_gguf_strings_next(txd_gguf_strings *strings, const char **out, size_t *
 
 /* The metadata as a tree by the dots of their keys, "llama.rope.freq_base" at that
  * path, so that what reads a config.json can read it. A float32 is the shortest decimal
- * number that rounds to it. Arrays of strings, and of more than 4096 numbers, are left
- * out, and so is what stands below a key that has a value. Lives in `arena`. */
+ * number that rounds to it. Arrays of strings, and of more than 4096 numbers, are
+ * null; what stands below a key that has a value is left out. Lives in `arena`. */
 txd_status txd_gguf_settings(txd_setting **out, txd_arena *arena, const txd_gguf *gguf);
 
 #ifdef __cplusplus

@@ -82,14 +82,25 @@ static txd_status set_element(txd_setting *setting, txd_arena *arena,
     return TXD_OK;
 }
 
+/* Vocabularies and their like, which are read where they lie. */
+static bool is_left_out(const txd_gguf_value *value)
+{
+    return value->is_array &&
+           (value->type == TXD_GGUF_STRING || value->count > LIST_LIMIT);
+}
+
 static txd_status put_value(txd_setting *group, txd_arena *arena,
                             const txd_gguf_value *value, const char *name)
 {
-    txd_setting_kind kind = value->is_array ? TXD_SETTING_LIST : kind_of(value);
+    txd_setting_kind kind = is_left_out(value) ? TXD_SETTING_NULL
+                            : value->is_array  ? TXD_SETTING_LIST
+                                               : kind_of(value);
     txd_setting *setting = txd_setting_add(arena, group, name, kind), *element;
 
     if (!setting)
         return TXD_ERR_MEMORY;
+    if (kind == TXD_SETTING_NULL)
+        return TXD_OK;
     if (!value->is_array)
         return set_element(setting, arena, value, 0);
     for (size_t i = 0; i < value->count; i++) {
@@ -146,12 +157,7 @@ txd_status txd_gguf_settings(txd_setting **out, txd_arena *arena, const txd_gguf
     if (!root)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < gguf->value_count; i++) {
-        const txd_gguf_value *value = &gguf->values[i];
-
-        if (value->is_array &&
-            (value->type == TXD_GGUF_STRING || value->count > LIST_LIMIT))
-            continue;
-        TXD_TRY(put_at(root, arena, value));
+        TXD_TRY(put_at(root, arena, &gguf->values[i]));
     }
     *out = root;
     return TXD_OK;

@@ -53,6 +53,13 @@ void gguf_begin(struct made_gguf *made, uint32_t version, uint64_t tensors,
     gguf_u64(made, values);
 }
 
+void gguf_put_bool(struct made_gguf *made, const char *key, bool value)
+{
+    gguf_text(made, key);
+    gguf_u32(made, 7);
+    made->bytes[made->used++] = value;
+}
+
 void gguf_put_u32(struct made_gguf *made, const char *key, uint32_t value)
 {
     gguf_text(made, key);

@@ -7,6 +7,7 @@
 #ifndef TXD_TESTS_MADE_GGUF_H
 #define TXD_TESTS_MADE_GGUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ void gguf_text(struct made_gguf *made, const char *text);
 /* A key with a value. */
 void gguf_put_u32(struct made_gguf *made, const char *key, uint32_t value);
 void gguf_put_f32(struct made_gguf *made, const char *key, float value);
+void gguf_put_bool(struct made_gguf *made, const char *key, bool value);
 void gguf_put_string(struct made_gguf *made, const char *key, const char *value);
 /* The head of an array; its elements follow. */
 void gguf_put_array(struct made_gguf *made, const char *key, uint32_t type,

@@ -150,8 +150,68 @@ START_TEST(listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switche
 }
 END_TEST
 
+START_TEST(fields_that_are_not_used_are_told_of)
+{
+    static const char *const models[] = {"llama", "gpt2", "falcon", "phi"};
+    static const char *const fields[] = {"clip_qkv", "attention_multiplier",
+                                         "logits_scaling"};
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        for (size_t j = 0; j < sizeof fields / sizeof *fields; j++) {
+            txd_checkpoint *checkpoint = NULL;
+            txd_text text;
+
+            txd_text_init(&text);
+            family_load(&file, models[i]);
+            OK(family_open(&checkpoint, &file));
+            OK(txd_checkpoint_unused(&text, checkpoint));
+            ck_assert_ptr_null(strstr(txd_text_get(&text), fields[j]));
+            ck_assert_ptr_null(strstr(txd_text_get(&text), "hidden_size"));
+            txd_checkpoint_destroy(checkpoint);
+            family_set(&file, fields[j], "2.5");
+            OK(family_open(&checkpoint, &file));
+            text.length = 0;
+            OK(txd_checkpoint_unused(&text, checkpoint));
+            ck_assert_ptr_nonnull(strstr(txd_text_get(&text), fields[j]));
+            txd_checkpoint_destroy(checkpoint);
+            family_finish(&file);
+            txd_text_finish(&text);
+        }
+}
+END_TEST
+
+START_TEST(every_decoder_attends_both_ways_where_its_library_does)
+{
+    static const char *const models[] = {"llama", "gpt2",  "bloom", "falcon", "opt",
+                                         "phi",   "gemma", "qwen3", "olmo2"};
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        txd_checkpoint *checkpoint = NULL;
+
+        family_load(&file, models[i]);
+        family_set(&file, "is_causal", "false");
+        OK(family_open(&checkpoint, &file));
+        if (txd_checkpoint_config(checkpoint)->layers[0].causal)
+            ck_abort_msg("%s: is_causal", models[i]);
+        txd_checkpoint_destroy(checkpoint);
+        family_finish(&file);
+    }
+    family_load(&file, "t5");
+    family_set(&file, "is_causal", "false");
+    {
+        txd_checkpoint *checkpoint = NULL;
+
+        ck_assert_int_eq(family_open(&checkpoint, &file), TXD_ERR_UNSUPPORTED);
+        ck_message_has("is_causal");
+    }
+    family_finish(&file);
+}
+END_TEST
+
 TEST_MAIN(fields_that_the_library_does_not_have_change_nothing,
           a_width_of_heads_may_be_stated_wherever_the_library_takes_it,
           layers_with_windows_take_nothing_from_the_scaling_of_full_ones,
           bloom_without_biases_behind_sums_of_parts_is_refused,
-          listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on)
+          listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on,
+          fields_that_are_not_used_are_told_of,
+          every_decoder_attends_both_ways_where_its_library_does)

@@ -14,7 +14,7 @@
 /* A value beside those of the model, or instead of one. */
 struct change {
     const char *key;
-    const char *text; /* NULL: a number */
+    const char *text; /* NULL: a number; "true" and "false" are truth values */
     double number;    /* whole ones are u32; -1 leaves the key out */
 };
 
@@ -25,9 +25,16 @@ static bool is_changed(const struct change *change, const char *key)
     return change && strcmp(change->key, key) == 0;
 }
 
+static bool is_false(const struct change *change)
+{
+    return strcmp(change->text, "false") == 0;
+}
+
 static void put(const struct change *change)
 {
-    if (change->text)
+    if (change->text && (strcmp(change->text, "true") == 0 || is_false(change)))
+        gguf_put_bool(&made, change->key, !is_false(change));
+    else if (change->text)
         gguf_put_string(&made, change->key, change->text);
     else if (change->number == (double)(uint32_t)change->number)
         gguf_put_u32(&made, change->key, (uint32_t)change->number);
@@ -193,7 +200,81 @@ START_TEST(models_that_compute_something_else_are_refused)
 }
 END_TEST
 
+/* What other architectures have, and what none has. */
+START_TEST(keys_that_nothing_reads_are_refused_by_their_name)
+{
+    static const struct change keys[] = {
+        {"llama.attention.clamp_kqv", NULL, 0.5},
+        {"llama.attention.max_alibi_bias", NULL, 8},
+        {"llama.attention.scale", NULL, 0.25},
+        {"llama.attn_logit_softcapping", NULL, 30},
+        {"llama.final_logit_softcapping", NULL, 30},
+        {"llama.logit_scale", NULL, 0.5},
+        {"llama.embedding_scale", NULL, 12},
+        {"llama.residual_scale", NULL, 0.25},
+        {"llama.use_parallel_residual", "true", 0},
+        {"llama.foo.bar", NULL, 1},
+        {"llama.rope.scaling.attn_factor", NULL, 2},
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        refuses(keys[i], keys[i].key, "it may change what the model computes");
+}
+END_TEST
+
+START_TEST(keys_that_change_nothing_are_told_of)
+{
+    static const char key[] = "llama.rope.scaling.original_context_length";
+    txd_checkpoint *checkpoint = NULL;
+    txd_text text;
+
+    txd_text_init(&text);
+    OK(open_with(&checkpoint, NULL, true));
+    OK(txd_checkpoint_unused(&text, checkpoint));
+    ck_assert_uint_eq(text.length, 0);
+    txd_checkpoint_destroy(checkpoint);
+    OK(open_with(&checkpoint, &(struct change){key, NULL, 64}, true));
+    OK(txd_checkpoint_unused(&text, checkpoint));
+    ck_assert_str_eq(txd_text_get(&text), key);
+    ck_assert_int_eq(txd_checkpoint_config(checkpoint)->layers[0].rope_scaling,
+                     TXD_ROPE_PLAIN);
+    txd_checkpoint_destroy(checkpoint);
+    txd_text_finish(&text);
+}
+END_TEST
+
+START_TEST(attention_may_go_both_ways)
+{
+    txd_checkpoint *checkpoint = NULL;
+
+    OK(open_with(&checkpoint, &(struct change){"llama.attention.causal", "true", 0},
+                 true));
+    ck_assert(txd_checkpoint_config(checkpoint)->layers[0].causal);
+    txd_checkpoint_destroy(checkpoint);
+    OK(open_with(&checkpoint, &(struct change){"llama.attention.causal", "false", 0},
+                 true));
+    ck_assert(!txd_checkpoint_config(checkpoint)->layers[0].causal);
+    txd_checkpoint_destroy(checkpoint);
+}
+END_TEST
+
+START_TEST(a_factor_of_positions_without_a_kind_is_linear)
+{
+    txd_checkpoint *checkpoint = NULL;
+
+    OK(open_with(&checkpoint, &(struct change){"llama.rope.scale_linear", NULL, 4},
+                 true));
+    ck_assert_int_eq(txd_checkpoint_config(checkpoint)->layers[0].rope_scaling,
+                     TXD_ROPE_LINEAR);
+    ck_assert(txd_checkpoint_config(checkpoint)->layers[0].rope_factor == 4);
+    txd_checkpoint_destroy(checkpoint);
+}
+END_TEST
+
 TEST_MAIN(metadata_become_a_configuration, a_stored_head_unties_the_model,
           windows_and_scaled_rotations_are_read,
           values_that_make_no_sense_are_refused_by_their_key,
-          models_that_compute_something_else_are_refused)
+          models_that_compute_something_else_are_refused,
+          keys_that_nothing_reads_are_refused_by_their_name,
+          keys_that_change_nothing_are_told_of, attention_may_go_both_ways,
+          a_factor_of_positions_without_a_kind_is_linear)

@@ -81,6 +81,20 @@ static txd_status read_head_dim(txd_reading *r, const txd_size_fields *fields)
     return TXD_OK;
 }
 
+/* A size that GGUF files state, where the family leaves no choice. */
+static txd_status insist(const txd_reading *r, const char *field, size_t expected)
+{
+    size_t found = expected;
+    char text[120];
+
+    TXD_TRY(txd_reading_size(&found, r, field, 0, SIZE_LIMIT));
+    if (found == expected)
+        return TXD_OK;
+    snprintf(text, sizeof text, "expected %zu, found %zu; this family has no other",
+             expected, found);
+    return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED, text);
+}
+
 static txd_status read_heads(txd_reading *r, const txd_size_fields *fields)
 {
     txd_config *c = &r->config;
@@ -100,6 +114,10 @@ static txd_status read_heads(txd_reading *r, const txd_size_fields *fields)
     }
     TXD_TRY(read_head_dim(r, fields));
     c->value_dim = c->head_dim;
+    if (!fields->n_kv_heads)
+        TXD_TRY(insist(r, "|attention.head_count_kv", c->n_kv_heads));
+    if (!fields->head_dim)
+        TXD_TRY(insist(r, "|attention.key_length", c->head_dim));
     return txd_reading_size(&c->value_dim, r, "|attention.value_length", 1, SIZE_LIMIT);
 }
 

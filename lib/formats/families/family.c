@@ -32,7 +32,7 @@ static const char *const experts[] = {"num_local_experts|expert_count",
                                       "num_experts",
                                       "n_routed_experts",
                                       "moe_num_experts",
-                                      "num_experts_per_tok",
+                                      "num_experts_per_tok|expert_used_count",
                                       NULL};
 static const char *const latent[] = {"kv_lora_rank|attention.kv_lora_rank",
                                      "q_lora_rank", NULL};
@@ -86,7 +86,8 @@ txd_status txd_family_find(txd_reading *r, const txd_setting *root, bool is_gguf
     const char *field = is_gguf ? "general.architecture" : "model_type";
     const char *type = NULL;
 
-    *r = (txd_reading){.root = root,
+    *r = (txd_reading){.file = root,
+                       .root = root,
                        .tied = TXD_UNSTATED,
                        .attention_bias = TXD_UNSTATED,
                        .mlp_bias = TXD_UNSTATED};
@@ -115,6 +116,23 @@ static txd_status refuse_with(const txd_reading *r, const char *const *fields,
     return status == TXD_OK ? status : txd_fail(status, "%s (%s)", txd_message(), what);
 }
 
+/* Of any family: its library attends both ways then. */
+static txd_status read_causal(txd_reading *r)
+{
+    static const char field[] = "is_causal|attention.causal";
+    bool causal = r->layer.causal;
+
+    TXD_TRY(txd_reading_bool(&causal, r, field));
+    if (causal || !r->layer.causal)
+        return TXD_OK; /* an encoder has no other way */
+    if (r->config.positions == TXD_POSITIONS_RELATIVE || r->layer.window > 0)
+        return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED,
+                                "attention both ways is not supported with windows or "
+                                "relative positions");
+    r->layer.causal = false;
+    return TXD_OK;
+}
+
 txd_status txd_family_read(txd_reading *r)
 {
     static const char *const quantized[] = {"quantization_config", NULL};
@@ -122,5 +140,6 @@ txd_status txd_family_read(txd_reading *r)
     TXD_TRY(txd_reading_refuse(r, quantized));
     TXD_TRY(refuse_with(r, experts, "mixture of experts"));
     TXD_TRY(refuse_with(r, latent, "latent attention"));
-    return r->family->read(r);
+    TXD_TRY(r->family->read(r));
+    return read_causal(r);
 }

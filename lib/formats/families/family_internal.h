@@ -55,7 +55,8 @@ enum txd_stated { TXD_UNSTATED = -1, TXD_STATED_FALSE = 0, TXD_STATED_TRUE = 1 }
 /* What the files state, as far as it has been read. */
 typedef struct txd_reading {
     const txd_family *family;
-    const txd_setting *root;  /* config.json, the group in it, or GGUF metadata */
+    const txd_setting *file;  /* config.json, or GGUF metadata; NULL: none is there */
+    const txd_setting *root;  /* the same, or the group in it */
     const char *architecture; /* of GGUF metadata; NULL with config.json */
     const struct txd_checkpoint *checkpoint;
     const txd_naming *naming; /* instead of the family's, by what was read; or NULL */
@@ -102,6 +103,12 @@ txd_status txd_family_find(txd_reading *r, const txd_setting *root, bool is_gguf
 
 /* Reads everything but the layers. */
 txd_status txd_family_read(txd_reading *r);
+
+/* After everything was read: ERR_UNSUPPORTED at a key of the architecture, in GGUF
+ * metadata, that nothing asked for and that is not known to be harmless. */
+txd_status txd_family_refuse_unknown(const txd_reading *r);
+/* What nothing asked for, as txd_checkpoint_unused has it. */
+void txd_family_list_unused(txd_text *out, const txd_reading *r);
 
 /* Where a field stands below root, in `text`; NULL if files of this kind have none. */
 const char *txd_reading_path(char text[160], const txd_reading *r, const char *field);

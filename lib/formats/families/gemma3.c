@@ -107,7 +107,9 @@ static txd_status differ(const txd_reading *r, txd_layer_config *layer, size_t i
     bool is_full;
 
     TXD_TRY(txd_reading_size(&pattern, r, "_sliding_window_pattern", 1, 65536));
-    TXD_TRY(txd_reading_size(&pattern, r, "sliding_window_pattern", 1, 65536));
+    TXD_TRY(txd_reading_size(&pattern, r,
+                             "sliding_window_pattern|attention.sliding_window_pattern",
+                             1, 65536));
     is_full = (i + 1) % pattern == 0;
     TXD_TRY(txd_reading_layer_type(r, layer, i, &is_full));
     return is_full ? TXD_OK : read_local_rope(r, layer);

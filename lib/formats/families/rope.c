@@ -164,12 +164,14 @@ static txd_status read_gguf_yarn(txd_reading *r)
 static txd_status read_gguf_scaling(txd_reading *r)
 {
     static const char field[] = "|rope.scaling.type";
-    const char *type = "none";
+    const char *type = NULL;
     double factor = 1;
 
     TXD_TRY(txd_reading_string(&type, r, field));
     TXD_TRY(txd_reading_real(&factor, r, "|rope.scale_linear", 1e-6, 1e30));
     TXD_TRY(txd_reading_real(&factor, r, "|rope.scaling.factor", 1e-6, 1e30));
+    if (!type) /* as files were before there were kinds */
+        type = factor == 1 ? "none" : "linear";
     if (strcmp(type, "none") == 0)
         return TXD_OK;
     r->layer.rope_factor = factor;
