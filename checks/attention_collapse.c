@@ -28,11 +28,13 @@ typedef struct sequence {
     size_t key;      /* that key */
 } sequence;
 
+typedef enum collapse { UNIFORM, SINGLE, COLLAPSES } collapse;
+
 /* One head, over all its sequences. */
 typedef struct head {
     uint64_t sequences;
-    double uniform, single; /* smallest share in a sequence of rows that are so */
-    size_t key;             /* of `single`, in the last sequence */
+    double share[COLLAPSES]; /* of rows that are so, the smallest of its sequences */
+    size_t key;              /* of SINGLE, in the last sequence */
     int step;
 } head;
 
@@ -40,6 +42,7 @@ typedef struct state {
     const txd_config *claimed;
     double uniform, peak, share;
     bool is_drawn;
+    bool has_cross;    /* a sequence of cross-attention was judged */
     head *heads;       /* (attentions, heads) */
     size_t attentions; /* 2 layers */
     sequence now;
@@ -62,17 +65,17 @@ static unsigned ask(void *self, const txd_site *site)
 static void close_sequence(state *s)
 {
     sequence *q = &s->now;
-    double rows = (double)q->rows, uniform, single;
+    double rows = (double)q->rows;
+    double share[COLLAPSES] = {(double)q->uniform / rows, (double)q->single / rows};
     head *h;
 
     if (q->rows < FEWEST_ROWS)
         return;
     h = &s->heads[q->part * s->claimed->n_heads + q->head];
-    uniform = (double)q->uniform / rows;
-    single = (double)q->single / rows;
     s->rows += q->rows;
-    h->uniform = h->sequences == 0 || uniform < h->uniform ? uniform : h->uniform;
-    h->single = h->sequences == 0 || single < h->single ? single : h->single;
+    s->has_cross |= q->part % 2 == 1;
+    for (int k = 0; k < COLLAPSES; k++)
+        h->share[k] = h->sequences ? fmin(share[k], h->share[k]) : share[k];
     h->key = q->key;
     h->step = q->step;
     h->sequences++;
@@ -186,16 +189,9 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
 /* ---- findings ---- */
 
-typedef enum collapse { UNIFORM, SINGLE, COLLAPSES } collapse;
-
-static double share_of(const head *h, collapse kind)
-{
-    return kind == UNIFORM ? h->uniform : h->single;
-}
-
 static bool is_collapsed(const state *s, size_t i, collapse kind)
 {
-    return s->heads[i].sequences > 0 && share_of(&s->heads[i], kind) >= s->share;
+    return s->heads[i].sequences > 0 && s->heads[i].share[kind] >= s->share;
 }
 
 /* All heads of an attention, which is no longer the habit of one of them. */
@@ -236,7 +232,7 @@ static txd_finding start(const state *s, size_t i, collapse kind)
     finding = txd_law_finding(i / heads % 2 ? TXD_POINT_CROSS_WEIGHTS
                                             : TXD_POINT_ATTN_WEIGHTS,
                               (int)(i / heads / 2), &at);
-    finding.measured = share_of(&s->heads[i], kind);
+    finding.measured = s->heads[i].share[kind];
     finding.allowed = s->share;
     return finding;
 }
@@ -253,44 +249,46 @@ static txd_status add_whole(txd_result *result, const state *s, size_t attention
     return txd_result_add(result, &finding);
 }
 
-/* One finding for all others: heads of layers in which not all have collapsed, and
- * before training all heads. */
-static txd_status add_rest(txd_result *result, const state *s, collapse kind)
+/* Nearly all heads of all layers are uniform: nothing that went wrong in one layer. */
+static bool is_everywhere(const state *s)
+{
+    size_t heads = s->claimed->n_heads, all = 0, found = 0, whole = 0;
+
+    for (size_t i = 0; i < s->attentions * heads; i++) {
+        all += s->heads[i].sequences > 0;
+        found += is_collapsed(s, i, UNIFORM);
+        whole += is_whole(s, i / heads, UNIFORM);
+    }
+    return whole > 0 && (double)found >= s->share * (double)all;
+}
+
+/* One finding for all others: heads of layers in which not all have collapsed; or
+ * `together` all heads of all. */
+static txd_status add_rest(txd_result *result, const state *s, collapse kind,
+                           bool together)
 {
     size_t heads = s->claimed->n_heads, all = 0, found = 0, first = 0;
     txd_finding finding;
 
     for (size_t i = 0; i < s->attentions * heads; i++) {
         all += s->heads[i].sequences > 0;
-        if (!is_collapsed(s, i, kind) || (!s->is_drawn && is_whole(s, i / heads, kind)))
-            continue;
-        first = found++ == 0 ? i : first;
+        if (is_collapsed(s, i, kind) && (together || !is_whole(s, i / heads, kind)))
+            first = found++ == 0 ? i : first;
     }
     if (found == 0)
         return TXD_OK;
     finding = start(s, first, kind);
-    finding.verdict = TXD_VERDICT_INFO;
+    finding.verdict = together && !s->is_drawn ? TXD_VERDICT_WARN : TXD_VERDICT_INFO;
     txd_law_say(&finding,
                 "%zu of the %zu heads of all layers, first head %zu of this, ", found,
                 all, first % heads);
     say_what(&finding, s, kind, &s->heads[first]);
-    if (s->is_drawn)
-        txd_law_say(&finding, "%s",
-                    kind == UNIFORM ? ": usual before training"
-                                    : ": the weights are drawn too large for training");
-    else
-        txd_law_say(&finding, ": single heads may");
+    txd_law_say(&finding, "%s",
+                !together         ? ": single heads may"
+                : !s->is_drawn    ? ": so does an untrained model; is this one trained?"
+                : kind == UNIFORM ? ": usual before training"
+                                  : ": the weights are drawn too large for training");
     return txd_result_add(result, &finding);
-}
-
-static bool has_cross(const state *s)
-{
-    size_t heads = s->claimed->n_heads;
-
-    for (size_t i = 0; i < s->attentions * heads; i++)
-        if (i / heads % 2 && s->heads[i].sequences > 0)
-            return true;
-    return false;
 }
 
 static txd_status finish(void *self, txd_result *result)
@@ -303,15 +301,17 @@ static txd_status finish(void *self, txd_result *result)
     result->evaluated = s->rows;
     result->allowed = s->share;
     for (size_t i = 0; i < all; i++)
-        result->worst =
-            fmax(result->worst, fmax(s->heads[i].uniform, s->heads[i].single));
+        result->worst = fmax(
+            result->worst, fmax(s->heads[i].share[UNIFORM], s->heads[i].share[SINGLE]));
     for (int kind = 0; kind < COLLAPSES; kind++) {
-        for (size_t a = 0; a < s->attentions && !s->is_drawn; a++)
+        bool together = s->is_drawn || (kind == UNIFORM && is_everywhere(s));
+
+        for (size_t a = 0; a < s->attentions && !together; a++)
             if (is_whole(s, a, (collapse)kind))
                 TXD_TRY(add_whole(result, s, a, (collapse)kind));
-        TXD_TRY(add_rest(result, s, (collapse)kind));
+        TXD_TRY(add_rest(result, s, (collapse)kind, together));
     }
-    if (s->claimed->cross && !has_cross(s))
+    if (s->claimed->cross && !s->has_cross)
         snprintf(
             result->note, sizeof result->note,
             "cross-attention was not judged: its rows are not recorded, or too few");

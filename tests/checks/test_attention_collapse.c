@@ -192,6 +192,28 @@ START_TEST(before_training_both_are_information_in_one_finding)
 }
 END_TEST
 
+/* A checkpoint may have been stored before training. */
+START_TEST(what_all_layers_do_is_one_warning_that_asks_whether_they_are_trained)
+{
+    const row rows[] = {even, on_second};
+
+    for (int i = 0; i < 2; i++) {
+        driver d;
+        const txd_result *r;
+        bool asks;
+
+        driver_init(&d);
+        r = run(&d, rows[i], -1, HEADS);
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_WARN);
+        ck_assert_uint_eq(r->finding_total, i == 0 ? 1 : LAYERS);
+        asks = strstr(r->findings[0].message, "12 of the 12 heads of all layers") &&
+               strstr(r->findings[0].message, "so does an untrained model");
+        ck_assert_msg(asks == (i == 0), "%s", r->findings[0].message);
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 /* In the second sequence the heads are healthy. */
 START_TEST(a_head_has_collapsed_only_if_it_has_in_every_sequence)
 {
@@ -239,5 +261,6 @@ TEST_MAIN(healthy_weights_pass_and_rows_with_one_key_do_not_count,
           what_all_heads_of_a_layer_do_is_a_warning_and_single_heads_are_information,
           what_rows_that_look_elsewhere_leave_is_counted_exactly,
           before_training_both_are_information_in_one_finding,
+          what_all_layers_do_is_one_warning_that_asks_whether_they_are_trained,
           a_head_has_collapsed_only_if_it_has_in_every_sequence,
           short_sequences_are_skipped_and_nan_breaks_the_law)
