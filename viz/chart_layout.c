@@ -37,12 +37,25 @@ static bool has_words(const txd_graph *graph)
     return false;
 }
 
-static int tic_height(const txd_graph *graph)
+/* As it is drawn, which may take more room than it does as text. */
+static size_t drawn_width(const char *label, txd_image_kind kind)
+{
+    txd_text drawn;
+    size_t width;
+
+    txd_text_init(&drawn);
+    txd_clean_glyphs(&drawn, label, kind);
+    width = txd_clean_width(txd_text_get(&drawn));
+    txd_text_finish(&drawn);
+    return width;
+}
+
+static int tic_height(const txd_graph *graph, txd_image_kind kind)
 {
     size_t widest = 0;
 
     for (size_t i = 0; i < graph->tic_count; i++) {
-        size_t width = txd_clean_width(graph->tics[i].label);
+        size_t width = drawn_width(graph->tics[i].label, kind);
 
         widest = width > widest ? width : widest;
     }
@@ -55,11 +68,18 @@ static int legend_height(const txd_graph *graph)
     return (int)legend_count(graph) * 2 * TXD_CHART_LINE + TXD_CHART_LINE;
 }
 
-static txd_status wrap(char ***lines, size_t *counts, int *height,
-                       const txd_note *notes, size_t count, txd_arena *arena)
+static txd_status wrap(txd_chart_layout *out, const txd_chart *chart, bool above,
+                       int *height)
 {
+    const txd_note *notes = above ? chart->above : chart->below;
+    size_t count = above ? chart->above_count : chart->below_count;
+    size_t *counts = above ? out->above_lines : out->below_lines;
+    char ***lines = above ? out->above : out->below;
+
     for (size_t i = 0; i < count; i++) {
-        TXD_TRY(txd_wrap(&lines[i], &counts[i], arena, notes[i].text,
+        const char *text = txd_clean_fit(chart->arena, notes[i].text, out->sheet.kind);
+
+        TXD_TRY(txd_wrap(&lines[i], &counts[i], chart->arena, text,
                          txd_chart_characters(WIDTH - 2 * EDGE, TXD_TEXT_SMALL)));
         *height += (int)counts[i] * TXD_CHART_LINE;
     }
@@ -71,26 +91,25 @@ txd_status txd_chart_arrange(txd_chart_layout *out, const txd_chart *chart)
     int y = EDGE, below = 0;
 
     out->sheet.width = WIDTH;
-    TXD_TRY(txd_wrap(&out->title, &out->title_lines, chart->arena, chart->title,
+    TXD_TRY(txd_wrap(&out->title, &out->title_lines, chart->arena,
+                     txd_clean_fit(chart->arena, chart->title, out->sheet.kind),
                      txd_chart_characters(WIDTH - 2 * EDGE, TXD_TEXT_TITLE)));
     y += (int)out->title_lines * TITLE_LINE;
-    TXD_TRY(wrap(out->above, out->above_lines, &y, chart->above, chart->above_count,
-                 chart->arena));
+    TXD_TRY(wrap(out, chart, true, &y));
     out->legend = WIDTH - EDGE - TXD_CHART_SIDE;
     for (size_t i = 0; i < chart->graph_count; i++) {
         const txd_graph *graph = &chart->graphs[i];
         int height = legend_height(graph);
         int left = EDGE + TXD_CHART_LINE + 8 + LABELS;
 
-        out->tic_height[i] = tic_height(graph);
+        out->tic_height[i] = tic_height(graph, out->sheet.kind);
         y += 14;
         out->panels[i] = (txd_box){left, y, out->legend - 20 - left,
                                    height > HEIGHT ? height : HEIGHT};
         y += out->panels[i].height + 12 + out->tic_height[i] + TXD_CHART_LINE + 6;
     }
     out->below_top = y + 8;
-    TXD_TRY(wrap(out->below, out->below_lines, &below, chart->below, chart->below_count,
-                 chart->arena));
+    TXD_TRY(wrap(out, chart, false, &below));
     out->sheet.height = out->below_top + below + EDGE;
     return TXD_OK;
 }

@@ -85,7 +85,8 @@ static void add_name(txd_text *out, const txd_chart_layout *lay, const txd_chart
     char **lines = NULL;
     size_t count = 0;
 
-    if (txd_wrap(&lines, &count, chart->arena, name,
+    if (txd_wrap(&lines, &count, chart->arena,
+                 txd_clean_fit(chart->arena, name, lay->sheet.kind),
                  txd_chart_characters(TXD_CHART_SIDE - SAMPLE - 8, TXD_TEXT_SMALL)) !=
         TXD_OK)
         out->status = TXD_ERR_MEMORY;

@@ -228,16 +228,22 @@ void txd_claim_words(txd_text *out, const txd_claim *claim,
         txd_text_add(out, "which hides nothing");
 }
 
-/* A piece with its blanks visible: " once" is another token than "once". */
+/* A piece with its blanks visible: " once" is another token than "once"; and so is a
+ * backslash before an n another than the end of a line. */
 static void add_piece(txd_text *out, const char *piece)
 {
-    txd_text cleaned;
+    txd_text escaped, cleaned;
 
+    txd_text_init(&escaped);
     txd_text_init(&cleaned);
-    txd_clean(&cleaned, piece, 14);
+    for (; *piece; piece++)
+        txd_text_add_bytes(&escaped, *piece == '\\' ? "\\\\" : piece,
+                           *piece == '\\' ? 2 : 1);
+    txd_clean(&cleaned, txd_text_get(&escaped), 14);
     for (const char *at = txd_text_get(&cleaned); *at; at++)
         txd_text_add_bytes(out, *at == ' ' ? "\xE2\x90\xA3" : at, *at == ' ' ? 3 : 1);
     txd_text_finish(&cleaned);
+    txd_text_finish(&escaped);
 }
 
 void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t place)

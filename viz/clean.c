@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define REPLACEMENT 0xFFFDu
+#define ELLIPSIS 0x2026u
+
+enum { MOST_CODES = 3 }; /* of neighbours that are written as their codes */
 
 /* Decodes one character strictly; returns its bytes, or 0 if there is none. */
 static size_t decode(uint32_t *code, const unsigned char *bytes)
@@ -64,18 +67,31 @@ static void add_code(txd_text *out, uint32_t code)
     txd_text_add_bytes(out, bytes, count);
 }
 
-/* The next character as it is drawn; advances *at. */
+/* The next character as it is drawn; advances *at. Control characters of ASCII stay. */
 static uint32_t next_clean(const unsigned char **at)
 {
     uint32_t code = REPLACEMENT;
     size_t count = decode(&code, *at);
 
     *at += count ? count : 1;
-    if (count == 0 || deceives(code))
-        return REPLACEMENT;
-    if (code < 0x20)
-        return 0x2400 + code;
-    return code == 0x7F ? 0x2421 : code;
+    return count == 0 || deceives(code) ? REPLACEMENT : code;
+}
+
+static bool is_control(uint32_t code)
+{
+    return code < 0x20 || code == 0x7F;
+}
+
+/* As `txdiag tokenize` prints them. Their pictures (U+2400 on) are in few fonts. */
+static void add_control(txd_text *out, uint32_t code)
+{
+    static const char letters[] = "\n\r\t", names[] = "nrt";
+    const char *known = strchr(letters, (int)code);
+
+    if (known)
+        txd_text_addf(out, "\\%c", names[known - letters]);
+    else
+        txd_text_addf(out, "\\x%02x", (unsigned)code);
 }
 
 void txd_clean(txd_text *out, const char *text, size_t limit)
@@ -87,11 +103,108 @@ void txd_clean(txd_text *out, const char *text, size_t limit)
         uint32_t code = next_clean(&at);
 
         if (i + 1 >= limit && *at) {
-            add_code(out, 0x2026);
+            add_code(out, ELLIPSIS);
             return;
         }
-        add_code(out, code);
+        if (is_control(code))
+            add_control(out, code);
+        else
+            add_code(out, code);
     }
+}
+
+/* What DejaVu Sans has whole, but for what is written from right to left. */
+static bool has_glyph(uint32_t code)
+{
+    static const uint32_t ranges[][2] = {
+        {0x00, 0x7F},  /* with the line ends of a script */
+        {0xA0, 0x2AF}, /* Latin, IPA */
+        {0x38E, 0x3A1},
+        {0x3A3, 0x525},   /* Greek, Cyrillic */
+        {0x1E00, 0x1EF9}, /* Latin of Vietnamese and others */
+        {0x2010, 0x2027},
+        {0x2030, 0x205E}, /* punctuation */
+        {0x2070, 0x2071},
+        {0x2074, 0x208E}, /* raised, lowered */
+        {0x20A0, 0x20B5},
+        {0x210B, 0x2149}, /* currencies, letters of formulas */
+        {0x2190, 0x22FF}, /* arrows, operators */
+        {0x2423, 0x2423}, /* the blank that is seen */
+        {0x2500, 0x25FF}, /* boxes, blocks, shapes */
+        {REPLACEMENT, REPLACEMENT},
+    };
+
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (within(code, ranges[i][0], ranges[i][1]))
+            return true;
+    return false;
+}
+
+/* "<U+65E5 672C>" for the neighbours from *at on that have no glyph. */
+static void add_codes(txd_text *out, const unsigned char **at)
+{
+    for (size_t i = 0; **at; i++) {
+        const unsigned char *next = *at;
+        uint32_t code = next_clean(&next);
+
+        if (has_glyph(code))
+            break;
+        if (i < MOST_CODES)
+            txd_text_addf(out, "%s%04X", i ? " " : "<U+", (unsigned)code);
+        else if (i == MOST_CODES)
+            add_code(out, ELLIPSIS);
+        *at = next;
+    }
+    txd_text_add(out, ">");
+}
+
+void txd_clean_glyphs(txd_text *out, const char *text, txd_image_kind kind)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    txd_text_add(out, kind == TXD_IMAGE_SVG ? text : "");
+    while (kind != TXD_IMAGE_SVG && *at) {
+        const unsigned char *next = at;
+        uint32_t code = next_clean(&next);
+
+        if (has_glyph(code))
+            add_code(out, code);
+        else
+            add_codes(out, &at);
+        at = next > at ? next : at;
+    }
+}
+
+char *txd_clean_fit(txd_arena *arena, const char *text, txd_image_kind kind)
+{
+    char *fitted = NULL;
+    txd_text out;
+
+    txd_text_init(&out);
+    txd_clean_glyphs(&out, text, kind);
+    if (txd_text_status(&out) == TXD_OK)
+        fitted = txd_arena_string(arena, txd_text_get(&out));
+    txd_text_finish(&out);
+    return fitted;
+}
+
+txd_status txd_clean_fit_all(char ***labels, txd_arena *arena, size_t count,
+                             txd_image_kind kind)
+{
+    char **fitted;
+
+    if (!*labels || kind == TXD_IMAGE_SVG)
+        return TXD_OK;
+    fitted = txd_arena_alloc(arena, count, sizeof *fitted);
+    if (!fitted)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        fitted[i] = txd_clean_fit(arena, (*labels)[i], kind);
+        if (!fitted[i])
+            return TXD_ERR_MEMORY;
+    }
+    *labels = fitted;
+    return TXD_OK;
 }
 
 /* Characters of East Asian width, and symbols drawn as wide. */
@@ -143,7 +256,8 @@ static char *copy_part(txd_arena *arena, const char *text, size_t bytes)
 txd_status txd_wrap(char ***out, size_t *count, txd_arena *arena, const char *text,
                     size_t width)
 {
-    char **lines = txd_arena_alloc(arena, strlen(text) + 1, sizeof *lines);
+    char **lines =
+        text ? txd_arena_alloc(arena, strlen(text) + 1, sizeof *lines) : NULL;
     size_t made = 0;
 
     if (!lines)

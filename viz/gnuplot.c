@@ -126,7 +126,7 @@ static txd_status write_files(const char *folder, const txd_plot_job *job)
     txd_text_addf(&script, "cd '%s'\n", folder);
     if (job->kind != TXD_IMAGE_SVG)
         txd_text_add(&script, font_probe);
-    txd_text_add(&script, job->script);
+    txd_clean_glyphs(&script, job->script, job->kind);
     status = txd_text_status(&script);
     if (status == TXD_OK)
         status = write_file(folder, "script.gp", script.data, script.length);

@@ -257,3 +257,20 @@ txd_status txd_map_note(txd_map *map, bool above, const char *colour, const char
     ++*count;
     return TXD_OK;
 }
+
+txd_status txd_map_image(txd_text *out, const txd_map *map, txd_image_kind kind)
+{
+    txd_map_script script;
+    txd_status status = txd_map_write(&script, map, kind);
+
+    if (status == TXD_OK) {
+        txd_plot_job job = {.kind = kind,
+                            .script = txd_text_get(&script.text),
+                            .files = script.files,
+                            .file_count = script.file_count};
+
+        status = txd_gnuplot_image(out, &job);
+    }
+    txd_text_finish(&script.text);
+    return status;
+}

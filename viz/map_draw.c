@@ -26,12 +26,7 @@ typedef struct layout {
     int above_height, below_height;
 } layout;
 
-/* Pixels that a text may take: DejaVu Sans is wide, 0.64 of its size on average. */
-static int text_width(const char *text, int size)
-{
-    return (int)(txd_clean_width(text) * (size_t)size * 64 / 100);
-}
-
+/* DejaVu Sans is wide: 0.64 of its size on average. */
 static size_t characters(int width, int size)
 {
     return (size_t)(width * 100 / (size * 64));
@@ -42,7 +37,7 @@ static int labels_width(const txd_axis *axis)
     int widest = 48; /* numbers */
 
     for (size_t i = 0; axis->labels && i < axis->cells; i++) {
-        int width = text_width(axis->labels[i], TXD_TEXT_SMALL);
+        int width = (int)txd_clean_width(axis->labels[i]) * TXD_TEXT_SMALL * 64 / 100;
 
         if (width > widest)
             widest = width;
@@ -74,9 +69,24 @@ static void size_panel(layout *out, const txd_map *map)
     out->panel.height = out->cell_height * (int)map->rows.cells;
 }
 
-static txd_status wrap_notes(char ***lines, size_t *counts, int *height,
-                             const txd_note *notes, size_t count, const txd_map *map,
-                             int width);
+static txd_status wrap_notes(layout *out, const txd_map *map, bool above, int width)
+{
+    const txd_note *notes = above ? map->above : map->below;
+    size_t count = above ? map->above_count : map->below_count;
+    size_t *counts = above ? out->above_lines : out->below_lines;
+    int *height = above ? &out->above_height : &out->below_height;
+    char ***lines = above ? out->above : out->below;
+
+    *height = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = txd_clean_fit(map->arena, notes[i].text, out->sheet.kind);
+
+        TXD_TRY(txd_wrap(&lines[i], &counts[i], map->arena, text,
+                         characters(width, TXD_TEXT_SMALL)));
+        *height += (int)counts[i] * LINE;
+    }
+    return TXD_OK;
+}
 
 /* Text is wrapped to the sheet, so the width comes first. */
 static txd_status arrange(layout *out, const txd_map *map)
@@ -91,28 +101,14 @@ static txd_status arrange(layout *out, const txd_map *map)
     if (out->sheet.width < LEAST_WIDTH)
         out->sheet.width = LEAST_WIDTH;
     inner = out->sheet.width - 2 * EDGE;
-    TXD_TRY(txd_wrap(&out->title, &out->title_lines, map->arena, map->title,
+    TXD_TRY(txd_wrap(&out->title, &out->title_lines, map->arena,
+                     txd_clean_fit(map->arena, map->title, out->sheet.kind),
                      characters(inner, TXD_TEXT_TITLE)));
-    TXD_TRY(wrap_notes(out->above, out->above_lines, &out->above_height, map->above,
-                       map->above_count, map, inner));
-    TXD_TRY(wrap_notes(out->below, out->below_lines, &out->below_height, map->below,
-                       map->below_count, map, inner));
+    TXD_TRY(wrap_notes(out, map, true, inner));
+    TXD_TRY(wrap_notes(out, map, false, inner));
     out->panel.top = EDGE + (int)out->title_lines * 22 + out->above_height + 14;
     out->sheet.height = out->panel.top + out->panel.height + 8 + out->label_width[1] +
                         8 + LINE + 12 + out->below_height + EDGE;
-    return TXD_OK;
-}
-
-static txd_status wrap_notes(char ***lines, size_t *counts, int *height,
-                             const txd_note *notes, size_t count, const txd_map *map,
-                             int width)
-{
-    *height = 0;
-    for (size_t i = 0; i < count; i++) {
-        TXD_TRY(txd_wrap(&lines[i], &counts[i], map->arena, notes[i].text,
-                         characters(width, TXD_TEXT_SMALL)));
-        *height += (int)counts[i] * LINE;
-    }
     return TXD_OK;
 }
 
@@ -346,45 +342,57 @@ static const char *image_style(const txd_map *map, txd_image_kind kind)
                : "with image";
 }
 
-txd_status txd_map_write(txd_map_script *out, const txd_map *map, txd_image_kind kind)
+/* Beside the cells: half of a border's width would cover those at the edges, which in
+ * long sequences are a pixel wide; in the first column are the sinks. */
+static void write_frame(txd_text *out, const layout *lay)
+{
+    const txd_box *panel = &lay->panel;
+
+    txd_text_addf(out,
+                  "unset border\nset object rectangle from screen "
+                  "(%d-1.5)/%d,1-(%d-1.5)/%d to screen (%d+1.5)/%d,1-(%d+1.5)/%d "
+                  "noclip front linewidth 1 fillstyle empty border linecolor rgb "
+                  "'%s'\n",
+                  panel->left, lay->sheet.width, panel->top, lay->sheet.height,
+                  panel->left + panel->width, lay->sheet.width,
+                  panel->top + panel->height, lay->sheet.height, TXD_COLOUR_QUIET);
+}
+
+static txd_status write_map(txd_map_script *out, const txd_map *map, layout *lay)
 {
     size_t rows = map->rows.cells, columns = map->columns.cells;
-    layout lay = {.sheet.kind = kind};
+    txd_image_kind kind = lay->sheet.kind;
 
-    txd_text_init(&out->text);
-    out->file_count = 0;
-    TXD_TRY(arrange(&lay, map));
-    txd_script_begin(&out->text, &lay.sheet);
-    txd_script_panel(&out->text, &lay.sheet, &lay.panel, rows, columns);
-    txd_script_scale(&out->text, &lay.sheet, &lay.panel, map->low, map->high,
+    TXD_TRY(arrange(lay, map));
+    txd_script_begin(&out->text, &lay->sheet);
+    txd_script_panel(&out->text, &lay->sheet, &lay->panel, rows, columns);
+    txd_script_scale(&out->text, &lay->sheet, &lay->panel, map->low, map->high,
                      map->logarithmic);
-    write_words(&out->text, &lay, map);
+    write_words(&out->text, lay, map);
     if (map->extra)
         txd_text_add(&out->text, map->extra);
-    write_tics(&out->text, "x", &map->columns, lay.cell_width);
-    write_tics(&out->text, "y", &map->rows, lay.cell_height);
+    else
+        write_frame(&out->text, lay);
+    write_tics(&out->text, "x", &map->columns, lay->cell_width);
+    write_tics(&out->text, "y", &map->rows, lay->cell_height);
     txd_text_add(&out->text, "plot ");
     TXD_TRY(write_grid(out, map->arena,
                        &(grid){"cells", map->cells, rows, columns, sizeof(double)}));
     txd_text_addf(&out->text, "format='%%double' using 1 %s", image_style(map, kind));
-    TXD_TRY(write_marks(out, &lay, map));
+    TXD_TRY(write_marks(out, lay, map));
     txd_text_add(&out->text, "\nset output\n");
     return txd_text_status(&out->text);
 }
 
-txd_status txd_map_image(txd_text *out, const txd_map *map, txd_image_kind kind)
+txd_status txd_map_write(txd_map_script *out, const txd_map *map, txd_image_kind kind)
 {
-    txd_map_script script;
-    txd_status status = txd_map_write(&script, map, kind);
+    layout lay = {.sheet.kind = kind};
+    txd_map drawn = *map;
 
-    if (status == TXD_OK) {
-        txd_plot_job job = {.kind = kind,
-                            .script = txd_text_get(&script.text),
-                            .files = script.files,
-                            .file_count = script.file_count};
-
-        status = txd_gnuplot_image(out, &job);
-    }
-    txd_text_finish(&script.text);
-    return status;
+    txd_text_init(&out->text);
+    out->file_count = 0;
+    TXD_TRY(txd_clean_fit_all(&drawn.rows.labels, map->arena, map->rows.cells, kind));
+    TXD_TRY(
+        txd_clean_fit_all(&drawn.columns.labels, map->arena, map->columns.cells, kind));
+    return write_map(out, &drawn, &lay);
 }

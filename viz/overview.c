@@ -12,6 +12,8 @@
 
 enum { WHOLE = 960, LEAST_PANEL = 6, MOST_PANEL = 200, MOST_SIDE = 8192, GAP = 4 };
 
+#define FRAME 1.5 /* from the cells to the middle of their frame */
+
 typedef struct mosaic {
     txd_map *map; /* of the whole picture */
     txd_panels *panels;
@@ -83,6 +85,16 @@ static void paste(mosaic *m, const txd_map *panel, size_t row, size_t column)
     }
 }
 
+static void add_corner(mosaic *m, const char *before, double x, double y)
+{
+    txd_text_add(&m->frames, before);
+    txd_text_add_real(&m->frames, x);
+    txd_text_add(&m->frames, ",");
+    txd_text_add_real(&m->frames, y);
+}
+
+/* In the gap, a pixel beside the cells: a line is as wide on both sides of its place,
+ * and on the edge of the cells it would cover half of key 0, where sinks are. */
 static void frame(mosaic *m, size_t row, size_t column, const txd_map *panel)
 {
     double top = (double)(row * (m->panel[0] + GAP)) - 0.5;
@@ -94,15 +106,10 @@ static void frame(mosaic *m, size_t row, size_t column, const txd_map *panel)
                                                  : "1 fillstyle empty border linecolor "
                                                    "rgb '#c4c9cf'";
 
-    txd_text_add(&m->frames, "set object rectangle from ");
-    txd_text_add_real(&m->frames, left);
-    txd_text_add(&m->frames, ",");
-    txd_text_add_real(&m->frames, top);
-    txd_text_add(&m->frames, " to ");
-    txd_text_add_real(&m->frames, left + (double)m->panel[1]);
-    txd_text_add(&m->frames, ",");
-    txd_text_add_real(&m->frames, top + (double)m->panel[0]);
-    txd_text_addf(&m->frames, " front linewidth %s\n", style);
+    add_corner(m, "set object rectangle from ", left - FRAME, top - FRAME);
+    add_corner(m, " to ", left + (double)m->panel[1] + FRAME,
+               top + (double)m->panel[0] + FRAME);
+    txd_text_addf(&m->frames, " noclip front linewidth %s\n", style);
 }
 
 static void count_marks(mosaic *m, const txd_map *panel, int layer, size_t head)

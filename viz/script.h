@@ -41,15 +41,28 @@ enum { TXD_TEXT_SMALL = 12, TXD_TEXT_TITLE = 16 };
 #define TXD_COLOUR_NONFINITE "#e000d0" /* NaN or infinite */
 
 /* Appends at most `limit` characters (then an ellipsis) of untrusted text as valid
- * UTF-8 on one line: control characters become their pictures, whatever is not UTF-8,
- * invisible, or changes the direction of writing becomes U+FFFD. */
+ * UTF-8 on one line: control characters are escaped as \n, \t, \x1b; whatever is not
+ * UTF-8, invisible, or changes the direction of writing becomes U+FFFD. */
 void txd_clean(txd_text *out, const char *text, size_t limit);
+
+/* Cleaned text, or a whole script, with every character that the picture's font may
+ * not have as its code: cairo's terminals, which draw PNG and PDF, paint over the
+ * picture where no installed font has one. Text of SVG stays: its viewer has fonts. */
+void txd_clean_glyphs(txd_text *out, const char *text, txd_image_kind kind);
+
+/* The same, as a string in `arena`, for layouts; NULL when memory is out. */
+char *txd_clean_fit(txd_arena *arena, const char *text, txd_image_kind kind);
+
+/* Gives *labels (NULL is allowed) a fitted copy of its `count` strings. */
+txd_status txd_clean_fit_all(char ***labels, txd_arena *arena, size_t count,
+                             txd_image_kind kind);
 
 /* Widths that text takes, in characters of average width; wide scripts count double. */
 size_t txd_clean_width(const char *text);
 
 /* Breaks cleaned `text` between words into lines of at most `width` characters, in
- * `arena`; *count lines. A longer word is broken. */
+ * `arena`; *count lines. A longer word is broken. NULL (of txd_clean_fit) is
+ * ERR_MEMORY. */
 txd_status txd_wrap(char ***out, size_t *count, txd_arena *arena, const char *text,
                     size_t width);
 

@@ -21,7 +21,7 @@ static void check_clean(const char *text, size_t limit, const char *expected)
 
 START_TEST(control_characters_become_visible)
 {
-    check_clean("a\nb\tc\r\x1b[0m\x7f", 100, "a␊b␉c␍␛[0m␡");
+    check_clean("a\nb\tc\r\x1b[0m\x7f", 100, "a\\nb\\tc\\r\\x1b[0m\\x7f");
     check_clean("\xC2\x85next", 100, "\xEF\xBF\xBDnext");
 }
 END_TEST
@@ -58,6 +58,63 @@ START_TEST(good_text_of_all_scripts_stays)
 }
 END_TEST
 
+/* gnuplot's cairo terminals paint over the picture where no font has a character. */
+static void check_glyphs(const char *text, txd_image_kind kind, const char *expected)
+{
+    txd_text out;
+
+    txd_text_init(&out);
+    txd_clean_glyphs(&out, text, kind);
+    ck_assert_str_eq(txd_text_get(&out), expected);
+    txd_text_finish(&out);
+}
+
+START_TEST(what_a_font_may_not_have_is_written_as_its_code)
+{
+    const char *kept = "Grüße Ωмир ▁once Ġupon ␣ “x” … → ≤ █ \xEF\xBF\xBD\n";
+
+    check_glyphs(kept, TXD_IMAGE_PNG, kept);
+    check_glyphs("5 日本x", TXD_IMAGE_PNG, "5 <U+65E5 672C>x");
+    check_glyphs("5 日本x", TXD_IMAGE_PDF, "5 <U+65E5 672C>x");
+    check_glyphs("5 日本x", TXD_IMAGE_SVG, "5 日本x");
+    check_glyphs("🙂", TXD_IMAGE_PNG, "<U+1F642>");
+    check_glyphs("שלום5", TXD_IMAGE_PNG, "<U+05E9 05DC 05D5…>5");
+    check_glyphs("␊", TXD_IMAGE_PNG, "<U+240A>");
+}
+END_TEST
+
+/* Every character there is: none that is outside the fonts' common part goes through.
+ */
+START_TEST(no_character_beyond_the_fonts_reaches_a_bitmap)
+{
+    txd_text in, out;
+
+    txd_text_init(&in);
+    for (unsigned code = 0x3000; code < 0x20000; code++) {
+        const unsigned char bytes[4] = {
+            (unsigned char)(code < 0x10000 ? 0xE0 | code >> 12 : 0xF0 | code >> 18),
+            (unsigned char)(0x80 | (code >> (code < 0x10000 ? 6 : 12) & 0x3F)),
+            (unsigned char)(0x80 | (code >> (code < 0x10000 ? 0 : 6) & 0x3F)),
+            (unsigned char)(0x80 | (code & 0x3F))};
+
+        txd_text_add_bytes(&in, bytes, code < 0x10000 ? 3 : 4);
+        txd_text_add(&in, " ");
+    }
+    txd_text_init(&out);
+    txd_clean_glyphs(&out, txd_text_get(&in), TXD_IMAGE_PNG);
+    ck_assert_int_eq(txd_text_status(&out), TXD_OK);
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&out), "<U+1FFFD> "));
+    for (const char *at = txd_text_get(&out); *at; at++)
+        if ((unsigned char)*at >= 0x80) {
+            if (strncmp(at, "\xEF\xBF\xBD", 3) != 0)
+                ck_abort_msg("%.20s", at);
+            at += 2;
+        }
+    txd_text_finish(&in);
+    txd_text_finish(&out);
+}
+END_TEST
+
 START_TEST(long_text_ends_in_an_ellipsis)
 {
     check_clean("abcdef", 6, "abcdef");
@@ -73,7 +130,7 @@ START_TEST(strings_keep_quotes_apart_and_hold_no_newline)
     txd_text_init(&out);
     txd_script_string(&out, "it's `touch x` \"$(y)\" \\n\n!touch z");
     ck_assert_str_eq(txd_text_get(&out),
-                     "'it'.\"'\".'s `touch x` \"$(y)\" \\n␊!touch z'");
+                     "'it'.\"'\".'s `touch x` \"$(y)\" \\n\\n!touch z'");
     txd_text_finish(&out);
     txd_text_init(&out);
     txd_script_string(&out, "''a'");
@@ -157,6 +214,8 @@ END_TEST
 
 TEST_MAIN(control_characters_become_visible, invalid_utf8_is_replaced_byte_by_byte,
           marks_that_turn_the_direction_are_replaced, good_text_of_all_scripts_stays,
-          long_text_ends_in_an_ellipsis, strings_keep_quotes_apart_and_hold_no_newline,
+          what_a_font_may_not_have_is_written_as_its_code,
+          no_character_beyond_the_fonts_reaches_a_bitmap, long_text_ends_in_an_ellipsis,
+          strings_keep_quotes_apart_and_hold_no_newline,
           lines_break_between_words_and_long_words_break_anywhere,
           a_picture_without_a_known_ending_is_refused, names_in_a_chart_stay_text)
