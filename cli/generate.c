@@ -323,7 +323,7 @@ static const txd_option own_options[] = {
     {"count", 'n', "N", "tokens that follow the prompt; 64 without"},
     {"tokenizer", 0, "FILE", "where the model has none: tokenizer.json, .bin, ..."},
     {"no-special", 0, NULL, "do not begin with what the model puts before a text"},
-    {"ids", 0, NULL, "PROMPT is a list of token ids, and so is what is printed"},
+    {"ids", 0, NULL, "PROMPT and output are token ids; none of them ends the text"},
     {"chunk", 0, "N", "run the prompt N tokens at a time; 0 = at once"},
     {"no-cache", 0, NULL, "run the whole sequence anew for each token"},
     {0},

@@ -43,7 +43,7 @@ const char *txd_input_path(txd_arena *arena, const txd_setting *setting);
 /* Opens what reads texts: input.tokenizer of a root, or what lies with model.from; *out
  * stays NULL if neither a text nor the key asks for one. */
 txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
-                               const txd_setting *root);
+                               const txd_setting *root, const txd_config *config);
 
 /* True if a file is text to be tokenized: it looks like text, or is called .txt. */
 bool txd_input_is_text(txd_arena *arena, const txd_setting *file);

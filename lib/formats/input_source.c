@@ -102,7 +102,7 @@ static txd_status read_source(txd_input_source *source, const txd_setting *root,
 
     TXD_TRY(txd_arena_create(&source->arena));
     TXD_TRY(txd_config_copy(&source->config, source->arena, config));
-    TXD_TRY(txd_input_tokenizer(&source->tokenizer, source->arena, root));
+    TXD_TRY(txd_input_tokenizer(&source->tokenizer, source->arena, root, config));
     source->tokens = (struct txd_token_source){.arena = source->arena,
                                                .config = &source->config,
                                                .seed = seed,

@@ -27,12 +27,15 @@ bool txd_input_is_text(txd_arena *arena, const txd_setting *file)
            (path && txd_file_kind_at(path) == TXD_FILE_TEXT);
 }
 
-/* The first setting that asks for a tokenizer; NULL if none does. */
-static const txd_setting *find_text(txd_arena *arena, const txd_setting *root)
+/* The first setting that asks for a tokenizer; NULL if none does. A memory is made of
+ * tokens where an encoder reads them, and else of numbers. */
+static const txd_setting *find_text(txd_arena *arena, const txd_setting *root,
+                                    const txd_config *config)
 {
     static const char *const groups[] = {"input", "input.memory"};
+    size_t count = config->encoder ? 2 : 1;
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < count; i++) {
         const txd_setting *group = txd_input_find(root, groups[i]);
         const txd_setting *text = txd_input_find(group, "text");
         const txd_setting *file = txd_input_find(group, "file");
@@ -68,9 +71,9 @@ static txd_status fail_without(const txd_setting *text)
 }
 
 txd_status txd_input_tokenizer(txd_tokenizer **out, txd_arena *arena,
-                               const txd_setting *root)
+                               const txd_setting *root, const txd_config *config)
 {
-    const txd_setting *text = find_text(arena, root);
+    const txd_setting *text = find_text(arena, root, config);
     const txd_setting *named = txd_input_find(root, "input.tokenizer");
     const txd_setting *file = find_file(root);
     const char *path;
