@@ -10,6 +10,7 @@
 #include "cli/describe.h"
 #include "cli/keys.h"
 #include "cli/output.h"
+#include "cli/possible_faults.h"
 #include "cli/session.h"
 #include "probes/probe.h"
 #include "viz/viz.h"
@@ -194,14 +195,14 @@ static int list_catalogue(void)
 }
 
 /* The faults as they stand to one model: which can act, and why the others cannot. */
-static void list_possible(listing *list, const txd_fault_scene *scene)
+static void list_possible(listing *list, const char *const *reasons)
 {
     const txd_fault *fault;
     char sentence[512];
     size_t i;
 
     for (i = 0; (fault = txd_fault_at(i)); i++) {
-        const char *reason = txd_fault_inapplicable(fault, scene);
+        const char *reason = reasons[i];
 
         snprintf(sentence, sizeof sentence, "%s%s",
                  reason ? "cannot act here: " : "can act here", reason ? reason : "");
@@ -211,18 +212,18 @@ static void list_possible(listing *list, const txd_fault_scene *scene)
 
 static int list_applicable(const txd_options *options, const char *cfg)
 {
-    txd_fault_scene scene;
+    const char *const *reasons;
     txd_session session;
     listing list = {0};
     txd_text text;
     int exit_status;
 
     txd_text_init(&text);
-    if (txd_session_open(&session, options, cfg) == TXD_OK) {
-        scene = txd_session_scene(&session);
-        list_possible(&list, &scene);
+    if (txd_session_open(&session, options, cfg) == TXD_OK &&
+        txd_possible_faults(&reasons, &session) == TXD_OK) {
+        list_possible(&list, reasons);
         list.text = &text;
-        list_possible(&list, &scene);
+        list_possible(&list, reasons);
         exit_status = txd_output_result(&text, TXD_EXIT_HELD);
     } else {
         exit_status = txd_output_complain();

@@ -135,6 +135,7 @@ static txd_status resolve(txd_checkpoint *checkpoint, txd_setting *root, bool is
     TXD_TRY(txd_checkpoint_find_biases(checkpoint));
     TXD_TRY(txd_config_check(&checkpoint->config));
     TXD_TRY(txd_config_make_encoder(&checkpoint->config, checkpoint->arena));
+    TXD_TRY(txd_stored_refuse_classifier(checkpoint));
     TXD_TRY(txd_checkpoint_check_params(checkpoint, &checkpoint->config));
     return txd_stored_unused(checkpoint);
 }

@@ -221,16 +221,38 @@ static txd_status choose_file(const char **out, txd_arena *arena, const char *fo
     return fail_folder(folder, stated, ggufs);
 }
 
+/* What names no file by its ending may be meant as other programs take it. */
+static bool may_be_hub_name(const char *path)
+{
+    static const char *const ends[] = {".gguf", ".safetensors", ".npz", ".bin",
+                                       ".json", ".pt",          ".pth", "/"};
+
+    for (size_t i = 0; i < TXD_COUNT_OF(ends); i++)
+        if (ends_with(path, ends[i]))
+            return false;
+    return true;
+}
+
+static txd_status fail_absent(const char *path)
+{
+    return txd_fail(TXD_ERR_IO,
+                    "%s: %s; expected a folder with " CONFIG " and " TENSORS
+                    ", or a file that holds a model%s",
+                    path, strerror(errno),
+                    may_be_hub_name(path)
+                        ? "; names of the Hugging Face Hub are not looked up: `hf "
+                          "download OWNER/NAME --local-dir FOLDER` makes a folder, "
+                          "which can be named"
+                        : "");
+}
+
 txd_status txd_checkpoint_files(txd_setting **root, bool *is_gguf,
                                 txd_checkpoint *checkpoint, const char *path)
 {
     struct stat file;
 
     if (stat(path, &file) != 0)
-        return txd_fail(TXD_ERR_IO,
-                        "%s: %s; expected a folder with " CONFIG " and " TENSORS
-                        ", or a file that holds a model",
-                        path, strerror(errno));
+        return fail_absent(path);
     if (S_ISDIR(file.st_mode))
         TXD_TRY(choose_file(&checkpoint->path, checkpoint->arena, path));
     else

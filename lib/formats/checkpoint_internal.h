@@ -68,6 +68,9 @@ const txd_tensor_name *txd_stored_name(char text[TXD_NAME_BYTES],
                                        const txd_checkpoint *checkpoint,
                                        const txd_wanted *wanted, size_t *at);
 
+/* ERR_UNSUPPORTED naming the head of a classifier, where that is the only one. */
+txd_status txd_stored_refuse_classifier(const txd_checkpoint *checkpoint);
+
 /* ERR_FORMAT naming tensors that are neither used nor known to be needless. */
 txd_status txd_stored_unused(const txd_checkpoint *checkpoint);
 

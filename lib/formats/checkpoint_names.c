@@ -185,6 +185,30 @@ static bool is_buffer(const txd_checkpoint *checkpoint, const char *name)
     return false;
 }
 
+txd_status txd_stored_refuse_classifier(const txd_checkpoint *checkpoint)
+{
+    static const char *const classifiers[] = {"score.weight",
+                                              "classifier.weight",
+                                              "qa_outputs.weight",
+                                              "classification_head.dense.weight",
+                                              "classifier.dense.weight",
+                                              "cls.weight",
+                                              NULL};
+    static const txd_wanted head = {.id = TXD_PARAM_HEAD_WEIGHT, .layer = -1};
+    char name[TXD_NAME_BYTES];
+
+    if (txd_source_exists(name, checkpoint, &head) || checkpoint->config.head_transform)
+        return TXD_OK;
+    for (size_t i = 0; classifiers[i]; i++)
+        if (txd_stored_find(checkpoint, classifiers[i]))
+            return txd_fail(TXD_ERR_UNSUPPORTED,
+                            "%s: tensor \"%s\": the head of a classifier, and there is "
+                            "no language head; only models whose outputs are logits "
+                            "over their vocabulary can be read",
+                            checkpoint->path, classifiers[i]);
+    return TXD_OK;
+}
+
 txd_status txd_stored_unused(const txd_checkpoint *checkpoint)
 {
     const char *first = NULL;

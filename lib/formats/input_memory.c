@@ -187,10 +187,16 @@ txd_status txd_memory_read(struct txd_memory_source *source, const txd_setting *
                               "the model has no cross-attention that would read a "
                               "memory; set model.cross = true, or remove this");
     if (!group)
-        return txd_input_fail(input ? input : root,
-                              "model.cross needs a memory to attend to; give " PATH
-                              " = { file = \"memory.npz\"; } or " PATH
-                              " = { random = { length = 16; }; }");
+        return txd_input_fail(
+            input ? input : root,
+            source->config->encoder
+                ? "the model has an encoder, which needs a text or "
+                  "tokens of its own; give " PATH " = { text = \"...\"; } or " PATH
+                  " = { tokens = [1, 2, 3]; }, beside those of "
+                  "input, which the decoder reads"
+                : "model.cross needs a memory to attend to; give " PATH
+                  " = { file = \"memory.npz\"; } or " PATH
+                  " = { random = { length = 16; }; }");
     if (source->config->encoder)
         return read_encoded(source, group);
     TXD_TRY(check_choice(group));

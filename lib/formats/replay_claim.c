@@ -33,6 +33,23 @@ static txd_status validate_model(const txd_setting *root)
     return TXD_OK;
 }
 
+/* A recording is judged without the file that a cfg gets its sizes from. */
+static txd_status refuse_unresolved(const txd_setting *root)
+{
+    static const char *const sizes[] = {"model.vocab", "model.d_model", "model.n_heads",
+                                        "model.n_layers"};
+    bool is_whole = true;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        is_whole = is_whole && txd_setting_find(root, sizes[i]);
+    if (is_whole || !txd_setting_find(root, "model.from"))
+        return TXD_OK;
+    return txd_fail(TXD_ERR_FORMAT,
+                    "attribute \"config\": model.from is not followed: a recording's "
+                    "config has to be resolved; write what `txdiag info MODEL.cfg` "
+                    "prints under \"configuration\" (sizes and conventions)");
+}
+
 static txd_status read_format(txd_replay *replay)
 {
     const char *dtype = txd_trace_meta(replay->trace, "dtype");
@@ -64,6 +81,8 @@ txd_status txd_replay_read_claim(txd_replay *replay)
     status = txd_cfg_parse(&root, replay->arena, "the recorded config", text);
     if (status == TXD_OK)
         status = validate_model(root);
+    if (status == TXD_OK)
+        status = refuse_unresolved(root);
     if (status == TXD_OK)
         status = txd_config_read(&replay->config, replay->arena, root, NULL);
     if (status != TXD_OK)

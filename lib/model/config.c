@@ -94,6 +94,11 @@ static txd_status read_fields(void *object, const struct txd_field *fields,
 static txd_status check_required(const txd_setting *root)
 {
     static const char *const required[] = {"vocab", "d_model", "n_heads", "n_layers"};
+    /* A checkpoint with a configuration has given defaults by now. */
+    const char *also = is_given(root, "model.from")
+                           ? ", which `from` alone does not tell; whatever else "
+                             "differs from the preset belongs here, too"
+                           : ", or from (a checkpoint)";
 
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
         char path[64];
@@ -102,8 +107,8 @@ static txd_status check_required(const txd_setting *root)
         if (!is_given(root, path))
             return fail_in(txd_fail(TXD_ERR_CONFIG,
                                     "%s is missing; a model needs vocab, d_model, "
-                                    "n_heads and n_layers, or from (a checkpoint)",
-                                    required[i]),
+                                    "n_heads and n_layers%s",
+                                    required[i], also),
                            root, "model");
     }
     return TXD_OK;
