@@ -6,6 +6,8 @@
  */
 #include "formats/json_read.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -108,6 +110,59 @@ txd_status txd_json_load(txd_setting **out, txd_arena *arena, const char *path)
     return status;
 }
 
+/* Bytes of a string with its quotes. */
+static size_t string_bytes(const char *bytes, size_t count)
+{
+    size_t i = 1;
+
+    while (i < count && bytes[i] != '"')
+        i += bytes[i] == '\\' ? 2 : 1;
+    return i + 1 < count ? i + 1 : count;
+}
+
+/* Writes the last two digits of an integer beyond int64 as "e2": a real that differs
+ * from it by less than doubles can. Tokens of up to 300 digits; more is no double. */
+static void shorten(char *number, size_t length)
+{
+    size_t sign = *number == '-' ? 1 : 0;
+    char copy[304];
+
+    if (length < sign + 19 || length >= sizeof copy ||
+        strspn(number + sign, "0123456789") < length - sign)
+        return;
+    memcpy(copy, number, length);
+    copy[length] = '\0';
+    errno = 0;
+    (void)strtoll(copy, NULL, 10);
+    if (errno == ERANGE)
+        memcpy(number + length - 2, "e2", 2);
+}
+
+/* jansson knows no integers beyond int64, and transformers writes 1e30 as one for "no
+ * limit": such integers as reals, in as many bytes, so that the places of other errors
+ * stay. Who needs an integer there says what was found. */
+static json_t *decode_large(const char *bytes, size_t count, size_t flags,
+                            json_error_t *error)
+{
+    char *copy = malloc(count + 1);
+    json_t *value = NULL;
+
+    if (!copy)
+        return NULL;
+    memcpy(copy, bytes, count);
+    copy[count] = '\0'; /* for strspn */
+    for (size_t i = 0; i < count;) {
+        size_t length = strspn(copy + i, "+-.0123456789eE");
+
+        if (length && (copy[i] == '-' || (copy[i] >= '0' && copy[i] <= '9')))
+            shorten(copy + i, length);
+        i += copy[i] == '"' ? string_bytes(copy + i, count - i) : length ? length : 1;
+    }
+    value = json_loadb(copy, count, flags, error);
+    free(copy);
+    return value;
+}
+
 txd_status txd_json_parse(txd_setting **out, txd_arena *arena, const char *name,
                           const char *bytes, size_t count)
 {
@@ -122,6 +177,8 @@ txd_status txd_json_parse(txd_setting **out, txd_arena *arena, const char *name,
     if (count == 0)
         return txd_fail(TXD_ERR_FORMAT, "%s: expected JSON, found an empty file", name);
     value = json_loadb(bytes, count, flags, &error);
+    if (!value && json_error_code(&error) == json_error_numeric_overflow)
+        value = decode_large(bytes, count, flags, &error);
     if (!value)
         return txd_fail(TXD_ERR_FORMAT, "%s: line %d, column %d (byte %d): %s", name,
                         error.line, error.column, error.position, error.text);

@@ -38,6 +38,7 @@ txd_status txd_tokenizer_parse_bin(txd_tokenizer **out, const char *name,
 typedef struct txd_merges_files {
     const char *vocab, *merges;
     size_t vocab_count, merges_count;
+    const char *merges_name; /* in messages; NULL = as the vocabulary's */
 } txd_merges_files;
 txd_status txd_tokenizer_parse_merges(txd_tokenizer **out, const char *name,
                                       const txd_merges_files *files);

@@ -92,6 +92,29 @@ def refusals():
     holds("is a text", result.err, "found a text")
 
 
+def folders():
+    """What lies beside a tokenizer: "no limit", as transformers writes it, is read, and
+    what is wrong is said of the file that it is in."""
+    os.mkdir("saved")
+    write("saved/tokenizer.json", small())
+    write("saved/tokenizer_config.json",
+          '{"model_max_length": 1000000000000000019884624838656, "eos_token": "<s>"}')
+    pieces("a folder without a limit", ["saved", "ab"], ("2", ["ab"]))
+    write("saved/tokenizer_config.json", '{"model_max_length": 1e999}')
+    result = exits(2, "a damaged tokenizer_config.json", "tokenize", "saved", "ab")
+    holds("is named", result.err, "saved/tokenizer_config.json: line 1")
+    ok("and nothing else", "tokenizer.json" not in result.err, result.err)
+    os.mkdir("pair")
+    write("pair/vocab.json", json.dumps(WORDS))
+    write("pair/merges.txt", "#version: 0.2\na b\na c\n")
+    result = exits(2, "a damaged merges.txt", "tokenize", "pair", "ab")
+    holds("is named, too", result.err, "pair/merges.txt: merge 1: \"c\"")
+    write("pair/merges.txt", "a b\n")
+    write("pair/vocab.json", json.dumps(WORDS)[:-1])
+    result = exits(2, "half a vocab.json", "tokenize", "pair", "ab")
+    holds("is named as such", result.err, "pair/vocab.json: ")
+
+
 def ids_of(name, text):
     done = subprocess.run([PROGRAM, "tokenize", name, "-", "--no-special"],
                           input=text.encode(), capture_output=True, check=False,
@@ -161,6 +184,7 @@ def real():
 
 forms()
 refusals()
+folders()
 normal_forms()
 real()
 finish()

@@ -64,11 +64,10 @@ static txd_status put_known(txd_tokenizer *tokenizer)
     return TXD_OK;
 }
 
-txd_status txd_tokenizer_read_merges(txd_tokenizer *tokenizer, txd_bytes vocab,
-                                     txd_bytes merges)
+static txd_status read_vocab(txd_tokenizer *tokenizer, const txd_merges_files *files)
 {
     txd_json_cursor cursor = {
-        .name = tokenizer->name, .bytes = vocab.at, .count = vocab.length};
+        .name = tokenizer->name, .bytes = files->vocab, .count = files->vocab_count};
     txd_status status;
 
     txd_text_init(&cursor.string);
@@ -76,9 +75,23 @@ txd_status txd_tokenizer_read_merges(txd_tokenizer *tokenizer, txd_bytes vocab,
     if (status == TXD_OK && txd_json_peek(&cursor) != '\0')
         status = txd_json_expected(&cursor, "the end");
     txd_text_finish(&cursor.string);
-    TXD_TRY(status);
+    return status;
+}
+
+txd_status txd_tokenizer_read_merges(txd_tokenizer *tokenizer,
+                                     const txd_merges_files *files)
+{
+    const txd_bytes merges = {files->merges, files->merges_count};
+    const char *name = tokenizer->name;
+    txd_status status;
+
+    TXD_TRY(read_vocab(tokenizer, files));
     TXD_TRY(txd_vocab_index(tokenizer));
-    TXD_TRY(read_lines(tokenizer, merges));
+    if (files->merges_name)
+        tokenizer->name = files->merges_name; /* what is wrong now is wrong there */
+    status = read_lines(tokenizer, merges);
+    tokenizer->name = name;
+    TXD_TRY(status);
     tokenizer->model = TXD_TOKENS_RANKS;
     TXD_TRY(put_known(tokenizer));
     return txd_tokenizer_named_cuts(tokenizer, "gpt-2");
@@ -112,14 +125,14 @@ static int32_t take_token(const txd_tokenizer *tokenizer, const txd_setting *roo
     return id;
 }
 
-txd_status txd_tokenizer_read_names(txd_tokenizer *tokenizer, const char *bytes,
-                                    size_t count, bool frame)
+txd_status txd_tokenizer_read_names(txd_tokenizer *tokenizer, const char *path,
+                                    bool frame)
 {
     txd_setting *root = NULL;
     bool begins = false;
     int32_t bos, eos;
 
-    TXD_TRY(txd_json_parse(&root, tokenizer->arena, tokenizer->name, bytes, count));
+    TXD_TRY(txd_json_load(&root, tokenizer->arena, path));
     bos = take_token(tokenizer, root, "bos_token");
     eos = take_token(tokenizer, root, "eos_token");
     tokenizer->bos = bos >= 0 ? bos : tokenizer->bos;

@@ -33,17 +33,10 @@ static bool beside(char out[PATH_BYTES], const char *file, const char *name)
 static txd_status read_names(txd_tokenizer *tokenizer, const char *path, bool frame)
 {
     char config[PATH_BYTES];
-    txd_mapped mapped;
-    txd_status status;
 
-    if (!beside(config, path, "tokenizer_config.json"))
-        return TXD_OK;
-    TXD_TRY(txd_file_map(&mapped, config));
-    status = txd_tokenizer_read_names(tokenizer, (const char *)mapped.bytes,
-                                      mapped.count, frame);
-    txd_file_unmap(&mapped);
-    return status == TXD_OK ? TXD_OK
-                            : txd_fail_prefix(status, "%s", "tokenizer_config.json");
+    return beside(config, path, "tokenizer_config.json")
+               ? txd_tokenizer_read_names(tokenizer, config, frame)
+               : TXD_OK;
 }
 
 static txd_status open_pair(txd_tokenizer **out, const char *vocab, const char *merges)
@@ -55,7 +48,7 @@ static txd_status open_pair(txd_tokenizer **out, const char *vocab, const char *
     status = txd_file_map(&m, merges);
     if (status == TXD_OK) {
         const txd_merges_files files = {(const char *)v.bytes, (const char *)m.bytes,
-                                        v.count, m.count};
+                                        v.count, m.count, merges};
 
         status = txd_tokenizer_parse_merges(out, vocab, &files);
         txd_file_unmap(&m);

@@ -219,13 +219,10 @@ txd_status txd_tokenizer_parse_bin(txd_tokenizer **out, const char *name,
 txd_status txd_tokenizer_parse_merges(txd_tokenizer **out, const char *name,
                                       const txd_merges_files *files)
 {
-    const txd_bytes vocab = {files->vocab, files->vocab_count};
-    const txd_bytes merges = {files->merges, files->merges_count};
     txd_tokenizer *tokenizer;
 
     TXD_TRY(txd_tokenizer_create(&tokenizer, name));
-    return conclude(out, tokenizer,
-                    txd_tokenizer_read_merges(tokenizer, vocab, merges));
+    return conclude(out, tokenizer, txd_tokenizer_read_merges(tokenizer, files));
 }
 
 int32_t txd_tokenizer_bos(const txd_tokenizer *tokenizer)

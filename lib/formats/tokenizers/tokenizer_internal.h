@@ -200,11 +200,11 @@ txd_status txd_tokenizer_read_gguf(txd_tokenizer *tokenizer, const void *bytes,
                                    size_t count);
 txd_status txd_tokenizer_read_bin(txd_tokenizer *tokenizer, const void *bytes,
                                   size_t count);
-txd_status txd_tokenizer_read_merges(txd_tokenizer *tokenizer, txd_bytes vocab,
-                                     txd_bytes merges);
+txd_status txd_tokenizer_read_merges(txd_tokenizer *tokenizer,
+                                     const txd_merges_files *files);
 /* tokenizer_config.json: bos_token, eos_token; with `frame` add_bos_token too. */
-txd_status txd_tokenizer_read_names(txd_tokenizer *tokenizer, const char *bytes,
-                                    size_t count, bool frame);
+txd_status txd_tokenizer_read_names(txd_tokenizer *tokenizer, const char *path,
+                                    bool frame);
 
 /* A text as it goes through the steps: words are spans of it. */
 typedef struct txd_words {
