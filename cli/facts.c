@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/printable.h"
+
 void txd_facts_text(txd_facts *facts, const char *name, const char *text)
 {
     if (!text || facts->count == TXD_FACTS_MAX)
@@ -19,6 +21,28 @@ void txd_facts_number(txd_facts *facts, const char *name, double number)
 {
     if (facts->count < TXD_FACTS_MAX)
         facts->list[facts->count++] = (txd_fact){name, NULL, number};
+}
+
+void txd_facts_tokenizer(txd_facts *facts, const txd_tokenizer *tokenizer)
+{
+    static const char *const words[] = {", begin ", ", end "};
+    const int32_t ids[] = {txd_tokenizer_bos(tokenizer), txd_tokenizer_eos(tokenizer)};
+    txd_text text, piece;
+
+    txd_text_init(&text);
+    txd_text_addf(&text, "%s, %zu tokens", txd_tokenizer_kind(tokenizer),
+                  txd_tokenizer_count(tokenizer));
+    for (size_t i = 0; i < 2; i++) {
+        if (ids[i] < 0)
+            continue;
+        txd_text_add(&text, words[i]);
+        txd_text_init(&piece);
+        txd_tokenizer_piece(&piece, tokenizer, ids[i]);
+        txd_printable_piece(&text, txd_text_get(&piece));
+        txd_text_finish(&piece);
+    }
+    txd_facts_text(facts, "tokenizer", txd_text_get(&text));
+    txd_text_finish(&text);
 }
 
 static double entry_bytes(const txd_trace_info *info)

@@ -31,6 +31,9 @@ typedef struct txd_facts {
 void txd_facts_text(txd_facts *facts, const char *name, const char *text);
 void txd_facts_number(txd_facts *facts, const char *name, double number);
 
+/* "byte-level BPE, 50257 tokens, begin <s>, end </s>" as the fact "tokenizer". */
+void txd_facts_tokenizer(txd_facts *facts, const txd_tokenizer *tokenizer);
+
 /* Bytes of all entries of a trace. */
 double txd_facts_bytes(const txd_trace *trace);
 

@@ -145,6 +145,39 @@ static bool ends_with(const char *text, const char *ending)
     return length >= tail && strcmp(text + length - tail, ending) == 0;
 }
 
+/* Whether a file may be a tokenizer alone: JSON of another kind is none by its content,
+ * and llama2.c's has no first bytes of its own. */
+static bool may_tokenize(const char *path, txd_file_kind kind)
+{
+    return kind == TXD_FILE_JSON
+               ? !ends_with(path, "config.json") && !ends_with(path, ".index.json")
+           : kind == TXD_FILE_OTHER ? ends_with(path, ".bin")
+           : kind == TXD_FILE_TEXT
+               ? ends_with(path, "merges.txt") || ends_with(path, "vocab.bpe")
+               : false;
+}
+
+/* *found if it is a tokenizer; one called so that is damaged is an error. */
+static txd_status info_tokenizer(info_job *job, bool *found)
+{
+    txd_tokenizer *tokenizer = NULL;
+    txd_status status = txd_tokenizer_open(&tokenizer, job->path);
+    txd_text text;
+
+    *found = status == TXD_OK;
+    if (status != TXD_OK)
+        return ends_with(job->path, "tokenizer.json") ? status : TXD_OK;
+    txd_facts_text(&job->facts, "kind", "tokenizer");
+    txd_facts_tokenizer(&job->facts, tokenizer);
+    txd_text_init(&text);
+    txd_text_addf(&text, "txdiag tokenize %s TEXT; in a MODEL.cfg input.tokenizer",
+                  job->path);
+    txd_facts_text(&job->facts, "for", txd_text_get(&text));
+    txd_text_finish(&text);
+    txd_tokenizer_destroy(tokenizer);
+    return TXD_OK;
+}
+
 /* By what it is, or else by what it is called: the reader says what is wrong with it.
  */
 static txd_status info_file(info_job *job)
@@ -155,6 +188,13 @@ static txd_status info_file(info_job *job)
         return info_recording(job);
     if (kind == TXD_FILE_NPY || ends_with(job->path, ".npy"))
         return info_npy(job);
+    if (may_tokenize(job->path, kind)) {
+        bool found;
+
+        TXD_TRY(info_tokenizer(job, &found));
+        if (found)
+            return TXD_OK;
+    }
     if (txd_info_is_model(job->path, kind))
         return txd_info_model_add(&job->model, &job->facts, job->path, false);
     if (kind == TXD_FILE_TEXT || kind == TXD_FILE_JSON || kind == TXD_FILE_EMPTY)
@@ -227,9 +267,10 @@ const txd_command txd_command_info = {
         "it\n"
         "is complete), a model (family, sizes, conventions, tensors: GGUF, "
         "safetensors,\n"
-        ".npz, .bin of llama2.c, or the folder of a Hugging Face model), an npy file, "
-        "or\n"
-        "a MODEL.cfg (everything resolved).\n"
+        ".npz, .bin of llama2.c, or the folder of a Hugging Face model), a tokenizer, "
+        "an "
+        "npy\n"
+        "file, or a MODEL.cfg (everything resolved).\n"
         "\n"
         "  txdiag info mini.h5\n"
         "  txdiag info path/to/hf-folder\n"

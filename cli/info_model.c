@@ -84,6 +84,19 @@ static void add_gguf(txd_facts *facts, const txd_trace *trace, const txd_gguf *g
 
 /* ---- the file, then the model ---- */
 
+/* What lies beside arrays; one that is not supported is told as such. */
+static void add_beside(txd_facts *facts, const char *path)
+{
+    txd_tokenizer *tokenizer = NULL;
+    txd_status status = txd_tokenizer_open(&tokenizer, path);
+
+    if (status == TXD_OK)
+        txd_facts_tokenizer(facts, tokenizer);
+    else if (status != TXD_ERR_MISSING)
+        txd_facts_text(facts, "no_tokenizer", txd_message());
+    txd_tokenizer_destroy(tokenizer);
+}
+
 static txd_status open_trace(txd_info_model *out, txd_facts *facts, const char *path)
 {
     const char *kind = kind_of(path);
@@ -175,6 +188,8 @@ txd_status txd_info_model_add(txd_info_model *out, txd_facts *facts, const char 
     }
     txd_facts_text(facts, "kind", kind_of(file));
     TXD_TRY(open_trace(out, facts, file));
+    if (strcmp(kind_of(file), "GGUF") != 0 && strcmp(kind_of(file), "llama2.c") != 0)
+        add_beside(facts, path);
     if (out->checkpoint)
         return add_model(out, facts);
     if (!is_whole(facts, path))

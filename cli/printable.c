@@ -5,6 +5,8 @@
  */
 #include "cli/printable.h"
 
+#include <string.h>
+
 /* How many bytes the UTF-8 sequence that begins with `byte` has after it. */
 static int bytes_after(unsigned char byte)
 {
@@ -47,5 +49,21 @@ void txd_printable(FILE *out, const char *text, size_t count, bool line)
         putc(at[i++], out);
         for (; after > 0 && i < count && (at[i] & 0xc0) == 0x80; after--)
             putc(at[i++], out);
+    }
+}
+
+void txd_printable_piece(txd_text *out, const char *piece)
+{
+    static const char letters[] = "\n\r\t\\", names[] = "nrt\\";
+
+    for (; *piece; piece++) {
+        const char *known = strchr(letters, *piece);
+
+        if (known)
+            txd_text_addf(out, "\\%c", names[known - letters]);
+        else if ((unsigned char)*piece < 0x20 || *piece == 0x7F)
+            txd_text_addf(out, "\\x%02x", (unsigned)(unsigned char)*piece);
+        else
+            txd_text_add_bytes(out, piece, 1);
     }
 }

@@ -43,6 +43,19 @@ static const char *remedy_of(txd_file_kind kind)
     }
 }
 
+/* The folder of the session's file, without a slash at its end. */
+static const char *folder_of(const txd_session *session)
+{
+    const char *slash = strrchr(session->path, '/');
+    size_t length = slash ? (size_t)(slash - session->path) : 0;
+    char *folder = txd_arena_string(session->arena, session->path);
+
+    if (!slash || !folder)
+        return ".";
+    folder[length ? length : 1] = '\0';
+    return folder;
+}
+
 /* A model, or what a run has written, is what people try first: the message shows what
  * it needs. */
 static txd_status load(txd_session *session)
@@ -65,8 +78,7 @@ static txd_status load(txd_session *session)
     if (kind == TXD_FILE_JSON && strstr(name, ".index.json"))
         return fail_model(path, "the index of a model in several files", path);
     if (kind == TXD_FILE_JSON && strcmp(name, "config.json") == 0)
-        return fail_model(path, "that of a Hugging Face model",
-                          slash ? txd_output_beside(session->arena, path, ".") : ".");
+        return fail_model(path, "that of a Hugging Face model", folder_of(session));
     if (kind == TXD_FILE_OTHER || kind == TXD_FILE_TEXT)
         return status;
     return txd_fail(TXD_ERR_CONFIG, "%s: expected a MODEL.cfg, found %s%s", path,

@@ -6,25 +6,8 @@
 #include <string.h>
 
 #include "cli/output.h"
+#include "cli/printable.h"
 #include "cli/text_operand.h"
-
-/* A piece on a line of its own. */
-static void print_piece(txd_text *out, const char *piece)
-{
-    static const char letters[] = "\n\r\t\\", names[] = "nrt\\";
-
-    for (; *piece; piece++) {
-        const char *known = strchr(letters, *piece);
-
-        if (known)
-            txd_text_addf(out, "\\%c", names[known - letters]);
-        else if ((unsigned char)*piece < 0x20 || *piece == 0x7F)
-            txd_text_addf(out, "\\x%02x", (unsigned)(unsigned char)*piece);
-        else
-            txd_text_add_bytes(out, piece, 1);
-    }
-    txd_text_add(out, "\n");
-}
 
 static void print_plain(txd_text *out, const txd_tokenizer *tokenizer,
                         const txd_ids *ids)
@@ -37,7 +20,8 @@ static void print_plain(txd_text *out, const txd_tokenizer *tokenizer,
 
         txd_text_init(&piece);
         txd_tokenizer_piece(&piece, tokenizer, ids->ids[i]);
-        print_piece(out, txd_text_get(&piece));
+        txd_printable_piece(out, txd_text_get(&piece));
+        txd_text_add(out, "\n");
         txd_text_finish(&piece);
     }
 }

@@ -191,7 +191,7 @@ for arguments, parts in (
         (("run", "."), ("expected a MODEL.cfg, found a folder", 'from = "."', "input")),
         (("run", "kept.h5"), ("MODEL.cfg", "found an HDF5 file", "txdiag check")),
         (("run", "hf/model.safetensors"), ("safetensors", 'from = "hf/model.saf')),
-        (("run", "hf/config.json"), ("MODEL.cfg", "Hugging Face", 'from = "hf/."')),
+        (("run", "hf/config.json"), ("MODEL.cfg", "Hugging Face", 'from = "hf"')),
         (("run", "ids.npy"), ("found a .npy array", "input.file")),
         (("run", "empty.h5"), ("empty.h5", "empty")),
         (("check", "empty.h5"), ("empty.h5", "empty")),

@@ -115,6 +115,33 @@ def folders():
     holds("is named as such", result.err, "pair/vocab.json: ")
 
 
+def told():
+    """info says of a tokenizer what it is, alone and beside a model."""
+    write("told.json", small())
+    result = exits(0, "info of a tokenizer", "info", "told.json")
+    holds("kind and size", result.out, "tokenizer       byte-level BPE, 7 tokens")
+    holds("what it is for", result.out, "txdiag tokenize told.json")
+    write("other.json", '{"a": 1}')
+    result = exits(2, "info of other JSON", "info", "other.json")
+    holds("is no tokenizer", result.err, "found JSON")
+    os.mkdir("half")
+    write("half/tokenizer.json", small()[:100])
+    result = exits(2, "info of half a tokenizer", "info", "half/tokenizer.json")
+    holds("is told by its reader", result.err, "byte 100")
+    if not STORIES:
+        skip("of real models", "no model data")
+        return
+    known = "SentencePiece BPE, 512 tokens, begin <s>, end </s>"
+    for name in ("", "/model.safetensors", "/tokenizer.json"):
+        result = exits(0, f"info of stories260K{name}", "info", STORIES + name)
+        holds("has its tokenizer", result.out, known)
+    result = exits(0, "info of llama2.c's", "info", f"{STORIES}/tok512.bin")
+    holds("on one line", result.out,
+          "SentencePiece BPE, 512 tokens, begin \\n<s>\\n, end \\n</s>\\n\nfor ")
+    result = exits(0, "info of a model as .bin", "info", f"{STORIES}/stories260K.bin")
+    holds("is a model", result.out, "llama2.c")
+
+
 def ids_of(name, text):
     done = subprocess.run([PROGRAM, "tokenize", name, "-", "--no-special"],
                           input=text.encode(), capture_output=True, check=False,
@@ -185,6 +212,7 @@ def real():
 forms()
 refusals()
 folders()
+told()
 normal_forms()
 real()
 finish()
