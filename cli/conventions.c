@@ -101,6 +101,31 @@ static void say_sizes(txd_text *out, const txd_config *c)
         txd_text_addf(out, ", an encoder of %zu layers", c->encoder_layers);
 }
 
+static void say_cross(txd_text *out, const txd_config *c)
+{
+    txd_text_addf(out, "in every layer, %zu heads on %s", c->n_heads,
+                  c->encoder ? "what the encoder makes of its tokens"
+                             : "rows that the input gives");
+}
+
+static void say_encoder(txd_text *out, const txd_config *c)
+{
+    const txd_config *e = c->encoder;
+
+    txd_text_addf(out,
+                  "%zu layers of width %zu, MLP of %zu, %zu heads of %zu lanes, %s, ",
+                  e->n_layers, e->d_model, e->d_ff, e->n_heads, e->head_dim,
+                  e->layers[0].causal ? "causal" : "both ways");
+    if (e->positions == TXD_POSITIONS_RELATIVE)
+        txd_text_addf(out,
+                      "relative positions of its own, %zu ranges up to %zu for keys "
+                      "before and after",
+                      e->relative_buckets, e->relative_distance);
+    else
+        txd_text_addf(out, "%s positions",
+                      txd_config_word("positions", (int)e->positions));
+}
+
 static void say_heads(txd_text *out, const txd_config *c)
 {
     txd_text_addf(out, "%zu heads of %zu lanes", c->n_heads, c->head_dim);
@@ -278,6 +303,10 @@ txd_status txd_conventions_add(txd_facts *facts, const txd_config *config)
                      txd_params_bytes(config, TXD_F32) / (double)sizeof(float));
     TXD_TRY(add_whole(facts, "sizes", config, say_sizes));
     TXD_TRY(add_whole(facts, "attention", config, say_heads));
+    if (config->cross)
+        TXD_TRY(add_whole(facts, "cross", config, say_cross));
+    if (config->encoder)
+        TXD_TRY(add_whole(facts, "encoder", config, say_encoder));
     TXD_TRY(add_by_layer(facts, "scores", config, say_scores));
     TXD_TRY(add_by_layer(facts, "mask", config, say_window));
     TXD_TRY(add_by_layer(facts, "positions", config, say_positions));

@@ -11,6 +11,7 @@
 #include "checks/check.h"
 #include "cli/describe.h"
 #include "cli/explain_keys.h"
+#include "cli/explain_params.h"
 #include "cli/keys.h"
 #include "cli/output.h"
 #include "probes/probe.h"
@@ -277,14 +278,16 @@ static txd_status fail_name(const char *word, const txd_key *const *tables)
         add_name(names, &count, txd_figure_at(i)->name);
     for (point = 0; point < TXD_POINT_COUNT; point++)
         add_name(names, &count, txd_point_get((txd_point)point)->name);
+    for (int id = 0; id < TXD_PARAM_COUNT; id++)
+        add_name(names, &count, txd_param_bare_name((txd_param_id)id));
     for (; *tables; tables++)
         for (key = *tables; key->path; key++)
             add_name(names, &count, key->path);
     nearest = txd_nearest(strip_layer(word), names, count);
     return txd_fail(
         TXD_ERR_ARGUMENT,
-        "\"%s\" is no law, fault, point, probe, backend, figure or key%s%s; `txdiag "
-        "list` has their names",
+        "\"%s\" is no law, fault, point, probe, backend, figure, parameter or key%s%s; "
+        "`txdiag list` has their names",
         word, nearest ? "; nearest: " : "", nearest ? nearest : "");
 }
 
@@ -293,7 +296,7 @@ static txd_status explain_any(txd_text *out, const char *name, txd_arena *arena)
 {
     static bool (*const kinds[])(txd_text *, const char *) = {
         explain_check, explain_fault,   explain_point,  explain_probe,
-        explain_row,   explain_backend, explain_figure,
+        explain_row,   explain_backend, explain_figure, txd_explain_param,
     };
     const txd_key *const *tables;
     size_t kind;
@@ -325,17 +328,17 @@ static int explain_name(const txd_options *options)
 
 const txd_command txd_command_explain = {
     .name = "explain",
-    .sentence =
-        "explain a law, a fault, a point, a probe, a backend, a figure or a key",
-    .usage = "LAW|FAULT|POINT|PROBE|BACKEND|FIGURE|KEY",
+    .sentence = "explain a law, a fault, a point, a probe, a parameter, ... or a key",
+    .usage = "LAW|FAULT|POINT|PROBE|BACKEND|FIGURE|PARAMETER|KEY",
     .help =
         "Says what a name means: of a law, how it is judged and what typically breaks\n"
         "it; of a fault, how it shows, with wrong and right code; of a point, what is\n"
-        "there and its axes.\n"
+        "there and its axes; of a parameter, its shape and when it exists.\n"
         "\n"
         "  txdiag explain causality\n"
         "  txdiag explain mask_off_by_one\n"
         "  txdiag explain attn.weights\n"
+        "  txdiag explain attn.o.weight\n"
         "  txdiag explain bf16\n"
         "  txdiag explain mask.window\n"
         "  txdiag explain record",

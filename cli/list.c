@@ -8,6 +8,7 @@
 #include "checks/check.h"
 #include "cli/catalogue.h"
 #include "cli/describe.h"
+#include "cli/explain_params.h"
 #include "cli/keys.h"
 #include "cli/output.h"
 #include "cli/possible_faults.h"
@@ -85,12 +86,27 @@ static void list_backends(listing *list)
                  txd_backend_sentence(txd_backend_at(i)));
 }
 
+static void list_parameters(listing *list)
+{
+    txd_text text;
+
+    txd_text_init(&text);
+    for (int id = 0; id < TXD_PARAM_COUNT; id++) {
+        text.length = 0;
+        txd_explain_param_line(&text, (txd_param_id)id);
+        add_line(list, txd_param_bare_name((txd_param_id)id), txd_text_get(&text));
+    }
+    txd_text_finish(&text);
+}
+
 static const struct {
     const char *name;
     void (*list)(listing *list);
 } kinds[] = {
-    {"points", list_points}, {"probes", list_probes},   {"checks", list_checks},
-    {"faults", list_faults}, {"figures", list_figures}, {"backends", list_backends},
+    {"points", list_points},         {"probes", list_probes},
+    {"checks", list_checks},         {"faults", list_faults},
+    {"figures", list_figures},       {"backends", list_backends},
+    {"parameters", list_parameters},
 };
 
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
@@ -243,7 +259,7 @@ static int fail_kind(const char *word)
     nearest = txd_nearest(word, names, KIND_COUNT + 1);
     txd_fail(TXD_ERR_ARGUMENT,
              "there is no list of \"%s\": expected points, probes, checks, faults, "
-             "figures, backends or keys%s%s",
+             "figures, backends, parameters or keys%s%s",
              word, nearest ? "; nearest: " : "", nearest ? nearest : "");
     return txd_output_complain();
 }
@@ -282,7 +298,7 @@ static const txd_option options[] = {
 const txd_command txd_command_list = {
     .name = "list",
     .sentence = "list what the program knows: points, laws, faults, ...",
-    .usage = "points|probes|checks|faults|figures|backends|keys [MODEL.cfg]",
+    .usage = "points|probes|checks|faults|figures|backends|parameters|keys [MODEL.cfg]",
     .help =
         "Prints one name per line, followed by two or more spaces and a sentence.\n"
         "\n"
@@ -294,6 +310,8 @@ const txd_command txd_command_list = {
         "            with a MODEL.cfg: which of them can act in that model\n"
         "  figures   what `plot` and `report` draw\n"
         "  backends  what does the arithmetic (`precision.backend`)\n"
+        "  parameters\n"
+        "            of models: their shapes, and when they exist\n"
         "  keys      every key of MODEL.cfg\n"
         "\n"
         "  txdiag list checks\n"

@@ -47,10 +47,10 @@ _txdiag()
         case $command in
         list)
             [ "$COMP_CWORD" -gt 2 ] ||
-                words='points probes checks faults figures backends keys'
+                words='points probes checks faults figures backends parameters keys'
             ;;
         explain)
-            for kind in checks faults points probes figures backends keys; do
+            for kind in checks faults points probes figures backends parameters keys; do
                 words+=" $(_txdiag_names "$kind")"
             done
             ;;

@@ -34,7 +34,7 @@ _txdiag() {
         '*--set[override a setting]:path=value:' '*:file:_files' ;;
     list) _arguments $everywhere '--markdown[as a document]' \
         '*--set[override a setting]:path=value:' \
-        '1:what:(points probes checks faults figures backends keys)' '2:file:_files' ;;
+        '1:what:(points probes checks faults figures backends parameters keys)' '2:file:_files' ;;
     plot) _arguments $everywhere '(-o --output)'{-o,--output}'[picture]:file:_files' \
         '--layer[layer]:n:' '--head[head]:n:' '--step[step]:n:' '--batch[row]:n:' \
         '--query[queries]:range:' '--key[keys]:range:' '--scale[scale]:scale:(linear log)' \
@@ -49,7 +49,7 @@ _txdiag() {
         '--no-cache[the whole sequence anew for each token]' '1:model:_files' ;;
     explain)
         local kind
-        for kind in checks faults points probes figures backends keys; do
+        for kind in checks faults points probes figures backends parameters keys; do
             _txdiag_names $kind
         done
         ;;

@@ -71,6 +71,10 @@ const txd_tensor_name *txd_stored_name(char text[TXD_NAME_BYTES],
 /* ERR_UNSUPPORTED naming the head of a classifier, where that is the only one. */
 txd_status txd_stored_refuse_classifier(const txd_checkpoint *checkpoint);
 
+/* Of the tensors that are neither used nor known to be needless the one whose name is
+ * nearest; NULL if there is none. */
+const char *txd_stored_placeless(const txd_checkpoint *checkpoint, const char *near);
+
 /* ERR_FORMAT naming tensors that are neither used nor known to be needless. */
 txd_status txd_stored_unused(const txd_checkpoint *checkpoint);
 

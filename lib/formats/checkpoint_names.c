@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/select.h"
 #include "formats/checkpoint_internal.h"
 
 static int compare_tensors(const void *a, const void *b)
@@ -207,6 +208,23 @@ txd_status txd_stored_refuse_classifier(const txd_checkpoint *checkpoint)
                             "over their vocabulary can be read",
                             checkpoint->path, classifiers[i]);
     return TXD_OK;
+}
+
+const char *txd_stored_placeless(const txd_checkpoint *checkpoint, const char *near)
+{
+    const char **names =
+        txd_arena_alloc(checkpoint->arena, checkpoint->count, sizeof *names);
+    const char *nearest;
+    size_t count = 0;
+
+    for (size_t i = 0; names && i < checkpoint->count; i++)
+        if (!checkpoint->tensors[i].used &&
+            !is_buffer(checkpoint, checkpoint->tensors[i].name))
+            names[count++] = checkpoint->tensors[i].name;
+    if (count == 0)
+        return NULL;
+    nearest = txd_nearest(near, names, count);
+    return nearest ? nearest : names[0];
 }
 
 txd_status txd_stored_unused(const txd_checkpoint *checkpoint)

@@ -116,15 +116,56 @@ static void set_layout(txd_source *out, size_t dims[TXD_MAX_RANK], const txd_con
     out->rows = out->run = out->stride = dims[0];
 }
 
-static txd_status fail_missing(const txd_checkpoint *checkpoint,
-                               const txd_wanted *wanted)
+static void use_all_names(const txd_checkpoint *checkpoint, const txd_wanted *wanted)
 {
     char name[TXD_NAME_BYTES];
     size_t at = 0;
 
-    if (txd_stored_name(name, checkpoint, wanted, &at))
-        return txd_fail(TXD_ERR_FORMAT, "%s: tensor \"%s\" is missing",
-                        checkpoint->path, name);
+    while (txd_stored_name(name, checkpoint, wanted, &at)) {
+        txd_stored *stored = txd_stored_find(checkpoint, name);
+
+        if (stored)
+            stored->used = true;
+    }
+}
+
+/* Marks every tensor that is where a parameter is looked for: what is left has no
+ * place, whatever else is missing. */
+static void use_all(const txd_checkpoint *checkpoint, const txd_config *config)
+{
+    for (int i = 0; i < TXD_PARAM_COUNT; i++) {
+        txd_wanted wanted = {
+            .id = (txd_param_id)i, .layer = -1, .of_encoder = config->is_encoder};
+        bool per_layer = txd_param_per_layer(wanted.id);
+
+        if (!txd_param_exists(config, wanted.id))
+            continue;
+        for (size_t l = 0; l < (per_layer ? config->n_layers : 1); l++) {
+            wanted.layer = per_layer ? (int)l : -1;
+            use_all_names(checkpoint, &wanted);
+        }
+    }
+    if (config->encoder)
+        use_all(checkpoint, config->encoder);
+}
+
+static txd_status fail_missing(const txd_checkpoint *checkpoint,
+                               const txd_config *config, const txd_wanted *wanted)
+{
+    char name[TXD_NAME_BYTES];
+    const char *other;
+    size_t at = 0;
+
+    if (txd_stored_name(name, checkpoint, wanted, &at)) {
+        use_all(checkpoint, config);
+        other = txd_stored_placeless(checkpoint, name);
+        return txd_fail(TXD_ERR_FORMAT, "%s: tensor \"%s\" is missing%s%.200s%s%s",
+                        checkpoint->path, name, other ? ", and \"" : "",
+                        other ? other : "", other ? "\" has no place" : "",
+                        checkpoint->has_own_names
+                            ? "; `txdiag list parameters` has the names"
+                            : "");
+    }
     return txd_fail(TXD_ERR_CONFIG,
                     "%s: the configuration has a parameter \"%s\", for which %s "
                     "checkpoints have no tensor; leave that part of `model` as the "
@@ -150,7 +191,7 @@ txd_status txd_source_find(txd_source *out, const txd_checkpoint *checkpoint,
         out->tensor = NULL;
     }
     if (!out->tensor)
-        return nth == 0 ? fail_missing(checkpoint, wanted) : TXD_OK;
+        return nth == 0 ? fail_missing(checkpoint, config, wanted) : TXD_OK;
     TXD_TRY(txd_trace_get(checkpoint->trace, &out->info, out->tensor->index));
     TXD_TRY(check_dtype(checkpoint, &out->info));
     set_layout(out, dims, config, name, wanted->id);

@@ -43,6 +43,14 @@ char *txd_param_name(char *text, size_t bytes, txd_param_id id, int layer);
 char *txd_param_name_in(char *text, size_t bytes, const txd_config *config,
                         txd_param_id id, int layer);
 
+/* A parameter as params.def has it, whatever the configuration: its name without a
+ * layer; its axes by letter, and a letter in words; and the condition under which it
+ * exists, in keys of `model` ("qkv = \"separate\" and qkv_bias"), "" = always. */
+const char *txd_param_bare_name(txd_param_id id);
+const char *txd_param_axes(txd_param_id id);
+const char *txd_param_axis_words(char axis); /* NULL: params.def has no such letter */
+void txd_param_add_condition(txd_text *out, txd_param_id id);
+
 /* Bytes that all parameters take as `dtype`; a real number, for there is no limit. */
 double txd_params_bytes(const txd_config *config, txd_dtype dtype);
 

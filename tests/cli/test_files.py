@@ -246,7 +246,10 @@ def patterns():
                        "scaled (linear, factor 2) in layer 2",
                        "no window in layer 2", "sandwich, eps"],
             "gpt_oss": ["a sink per head", "scaled (yarn, factor"],
-            "t5": ["relative, 8 ranges up to 10", "an encoder of"],
+            "t5": ["relative, 8 ranges up to 10", "an encoder of 3 layers",
+                   "in every layer, 6 heads on what the encoder makes",
+                   "3 layers of width 20, MLP of 28, 6 heads of 6 "
+                   "lanes, both ways, relative positions of its own, 8 ranges"],
             "bert": ["both ways", "token types", "after a map, an activation"],
             "phi": ["one for both branches of parallel blocks", "a bias"],
             "olmo2": ["norms of queries and keys over all heads", "rmsnorm, branch"],

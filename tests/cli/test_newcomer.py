@@ -122,7 +122,57 @@ def unused_fields():
     ok("it is in there", "clip_qkv" in json.loads(run.out).get("not_used", ""), run)
 
 
+def parameters():
+    """Names of parameters are listed, explained, documented and suggested."""
+    run = exits(0, "parameters are listed", "list", "parameters")
+    with open(os.path.join(SOURCE, "lib/model/params.def")) as file:
+        names = re.findall(r'TXD_PARAM\(\w+, "([^"]+)"', file.read())
+    lines = dict(line.split(None, 1) for line in run.out.splitlines())
+    ok("all of params.def, in its order", list(lines) == names and len(names) > 50,
+       run)
+    ok("in words of model.cfg", not re.search(r"c->|TXD_|HAS_|&&", run.out), run)
+    page = read(os.path.join(SOURCE, "docs/models.md")).decode()
+    absent = [name for name, line in lines.items()
+              if f"| `{name}` | {line} |" not in page]
+    ok("docs/models.md has the same table", not absent, absent)
+    for name in names:
+        run = txdiag("explain", name)
+        if run.status != 0 or lines[name] not in run.out:
+            ok(f"{name} is explained", False, run)
+    for name in "layers.3.attn.o.weight", "encoder.layers.0.attn.o.weight":
+        run = exits(0, f"{name} is explained", "explain", name)
+        holds("with its shape", run.out, "is a parameter",
+              "(d_model, n_heads * value_dim)")
+    run = exits(2, "a parameter that is not there", "explain", "attn.o.wieght")
+    holds("the nearest is suggested", run.err, "nearest: attn.o.weight")
+
+
+def arrays():
+    """What is missing stands beside what has no place."""
+    width = 4
+    names = {"embed.tok.weight": (5, width), "layers.0.norm1.weight": (width,),
+             "layers.0.norm2.weight": (width,), "final_norm.weight": (width,),
+             "head.weight": (5, width)}
+    names.update({f"layers.0.attn.{part}.weight": (width, width) for part in "qkvo"})
+    names.update({f"layers.0.mlp.{part}.weight": (width, width)
+                  for part in ("gate", "up", "down")})
+    sizes = ('preset = "llama"; vocab = 5; d_model = 4; n_heads = 2; n_layers = 1; '
+             'd_ff = 4;')
+    for right, wrong in (("layers.0.attn.o.weight", "layers.0.attn.out.weight"),
+                         ("final_norm.weight", "final.norm.weight")):
+        numpy.savez("wrong.npz", **{wrong if name == right else name:
+                                    numpy.ones(shape, "f4")
+                                    for name, shape in names.items()})
+        write("wrong.cfg", f'model : {{ from = "wrong.npz"; {sizes} }};\n'
+              "input : { tokens = ( [1, 2, 3] ); };\n")
+        run = exits(2, f"{wrong} is not {right}", "run", "wrong.cfg", "-o", "w.h5")
+        holds("both are named", run.err, f'"{right}" is missing',
+              f'"{wrong}" has no place', "txdiag list parameters")
+
+
 recordings()
+parameters()
+arrays()
 names_elsewhere()
 classifiers()
 encoders()
