@@ -193,33 +193,91 @@ static void compare_cells(txd_head_pair *pair, const double *a, const double *b,
         pair->is_not_finite |= !isfinite(a[i]) || !isfinite(b[i]);
         pair->telling += tells;
         pair->different += !(fabs(a[i] - b[i]) <= same * larger);
-        pair->aa += x * x;
-        pair->bb += y * y;
-        pair->ab += x * y;
     }
 }
 
-/* A row in which a head gives weight to nothing is no map. */
-static void compare_part(txd_head_pairs *p, double u_store)
+static void add_likeness(txd_likeness *likeness, double x, double y)
 {
-    double same = fmax(p->same, 16 * u_store);
+    likeness->aa += x * x;
+    likeness->bb += y * y;
+    likeness->ab += x * y;
+}
 
+/* What two heads give to the keys behind the first, where many heads rest, as shares
+ * of what they leave it: beyond equal shares, and beyond what heads give on average. */
+static void liken_cells(txd_head_pair *pair, const double *a, const double *b,
+                        const txd_sketch_row *row, const double *usual)
+{
+    double equal = 1 / (double)(row->seen - 1);
+
+    for (size_t i = 1; i < row->count; i++) {
+        double x = a[i] / (1 - a[0]), y = b[i] / (1 - b[0]);
+
+        add_likeness(&pair->beyond_equal, x - equal, y - equal);
+        add_likeness(&pair->beyond_usual, x - usual[i], y - usual[i]);
+        pair->likened++;
+    }
+}
+
+/* True if a head leaves the first key of a row so much that its shares of the others
+ * are no rounding. */
+static bool looks_on(const txd_head_pairs *p, size_t r, size_t head, double same)
+{
+    size_t at = head * TXD_SKETCH_ROWS + r;
+
+    return p->filled[at] && p->rows[r].seen > 2 &&
+           1 - p->cells[at * TXD_SKETCH_KEYS] > fmax(10 * p->same, same);
+}
+
+/* What the heads that look on give to each key of a row on average. */
+static void average(double usual[TXD_SKETCH_KEYS], const txd_head_pairs *p, size_t r,
+                    double same)
+{
+    double heads = 0;
+
+    memset(usual, 0, TXD_SKETCH_KEYS * sizeof *usual);
+    for (size_t h = 0; h < p->heads; h++) {
+        const double *a = p->cells + (h * TXD_SKETCH_ROWS + r) * TXD_SKETCH_KEYS;
+
+        if (!looks_on(p, r, h, same) || is_empty(a, p->rows[r].count))
+            continue;
+        heads++;
+        for (size_t i = 1; i < p->rows[r].count; i++)
+            usual[i] += a[i] / (1 - a[0]);
+    }
+    for (size_t i = 1; i < p->rows[r].count && heads > 0; i++)
+        usual[i] /= heads;
+}
+
+/* A row in which a head gives weight to nothing is no map. */
+static void compare_row(txd_head_pairs *p, size_t r, double same)
+{
+    size_t count = p->rows[r].count;
+    double usual[TXD_SKETCH_KEYS];
+
+    average(usual, p, r, same);
     for (size_t i = 0; i < p->per_layer; i++) {
         txd_head_pair *pair = &p->pairs[(size_t)p->part * p->per_layer + i];
+        const double *a, *b;
         size_t heads[2];
 
         txd_head_pairs_at(p, p->part, i, heads);
-        for (size_t r = 0; r < p->row_count; r++) {
-            size_t at = heads[0] * TXD_SKETCH_ROWS + r;
-            size_t other = heads[1] * TXD_SKETCH_ROWS + r;
-            const double *a = p->cells + at * TXD_SKETCH_KEYS;
-            const double *b = p->cells + other * TXD_SKETCH_KEYS;
-
-            if (p->filled[at] && p->filled[other] && !is_empty(a, p->rows[r].count) &&
-                !is_empty(b, p->rows[r].count))
-                compare_cells(pair, a, b, &p->rows[r], same);
-        }
+        a = p->cells + (heads[0] * TXD_SKETCH_ROWS + r) * TXD_SKETCH_KEYS;
+        b = p->cells + (heads[1] * TXD_SKETCH_ROWS + r) * TXD_SKETCH_KEYS;
+        if (!p->filled[heads[0] * TXD_SKETCH_ROWS + r] ||
+            !p->filled[heads[1] * TXD_SKETCH_ROWS + r] || is_empty(a, count) ||
+            is_empty(b, count))
+            continue;
+        compare_cells(pair, a, b, &p->rows[r], same);
+        if (looks_on(p, r, heads[0], same) && looks_on(p, r, heads[1], same))
+            liken_cells(pair, a, b, &p->rows[r], usual);
     }
+}
+
+static void compare_part(txd_head_pairs *p, double u_store)
+{
+    for (size_t r = 0; r < p->row_count; r++)
+        compare_row(p, r, fmax(p->same, 16 * u_store));
 }
 
 void txd_head_pairs_add_weights(txd_head_pairs *p, const txd_block *block)
@@ -248,107 +306,9 @@ bool txd_head_pair_tells(const txd_head_pair *pair)
     return pair->telling >= TXD_PAIR_CELLS;
 }
 
-double txd_head_pair_cosine(const txd_head_pair *pair)
+double txd_head_pair_cosine(const txd_head_pair *pair, const txd_likeness *likeness)
 {
-    double size = sqrt(pair->aa) * sqrt(pair->bb);
+    double size = sqrt(likeness->aa) * sqrt(likeness->bb);
 
-    return size == 0 ? 0 : pair->ab / size;
-}
-
-/* ---- parameters ---- */
-
-enum { QUERIES = 1, KEYS = 2 };
-
-/* Rows of queries and of keys in a parameter, and which matrices it is. */
-typedef struct rows_of {
-    txd_param_id id;
-    txd_attention_kind kind;
-    size_t first;
-    unsigned matrix; /* 0 = a bias */
-    bool of_keys;
-} rows_of;
-
-#define ROWS_OF 12
-
-static void list_rows(rows_of out[ROWS_OF], const txd_config *c)
-{
-    const txd_attention_kind self = TXD_ATTENTION_SELF, cross = TXD_ATTENTION_CROSS;
-    size_t keys = c->n_heads * c->head_dim; /* where they begin in a fused matrix */
-    const rows_of all[ROWS_OF] = {
-        {TXD_PARAM_Q_WEIGHT, self, 0, QUERIES, false},
-        {TXD_PARAM_Q_BIAS, self, 0, 0, false},
-        {TXD_PARAM_K_WEIGHT, self, 0, KEYS, true},
-        {TXD_PARAM_K_BIAS, self, 0, 0, true},
-        {TXD_PARAM_QKV_WEIGHT, self, 0, QUERIES, false},
-        {TXD_PARAM_QKV_WEIGHT, self, keys, KEYS, true},
-        {TXD_PARAM_QKV_BIAS, self, 0, 0, false},
-        {TXD_PARAM_QKV_BIAS, self, keys, 0, true},
-        {TXD_PARAM_CROSS_Q_WEIGHT, cross, 0, QUERIES, false},
-        {TXD_PARAM_CROSS_Q_BIAS, cross, 0, 0, false},
-        {TXD_PARAM_CROSS_K_WEIGHT, cross, 0, KEYS, true},
-        {TXD_PARAM_CROSS_K_BIAS, cross, 0, 0, true},
-    };
-
-    memcpy(out, all, sizeof all);
-}
-
-bool txd_head_pairs_wants(const txd_head_pairs *p, const txd_site *parameter)
-{
-    txd_param_id id = txd_law_param(parameter->name, parameter->layer);
-    rows_of rows[ROWS_OF];
-
-    list_rows(rows, p->claimed);
-    for (size_t i = 0; i < ROWS_OF; i++)
-        if (id == rows[i].id)
-            return true;
-    return false;
-}
-
-static bool are_equal(const txd_tensor *value, size_t first, size_t second,
-                      size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!(txd_tensor_get(value, first + i) == txd_tensor_get(value, second + i)))
-            return false;
-    return true;
-}
-
-static void compare_rows(txd_head_pairs *p, int layer, const txd_tensor *value,
-                         const rows_of *rows)
-{
-    int part = 2 * layer + (int)rows->kind;
-    const txd_config *c = p->claimed;
-    size_t columns = value->rank > 1 ? value->dims[1] : 1;
-    size_t head = c->head_dim * columns, share = c->n_heads / c->n_kv_heads;
-
-    for (size_t i = 0; i < p->per_layer; i++) {
-        size_t heads[2];
-
-        txd_head_pairs_at(p, part, i, heads);
-        if (rows->of_keys) {
-            heads[0] /= share;
-            heads[1] /= share;
-        }
-        if (heads[0] != heads[1] &&
-            !are_equal(value, rows->first * columns + heads[0] * head,
-                       rows->first * columns + heads[1] * head, head))
-            p->pairs[(size_t)part * p->per_layer + i].has_other_rows = true;
-    }
-    p->matrices[part] |= rows->matrix;
-}
-
-void txd_head_pairs_add_parameter(txd_head_pairs *p, const txd_block *block)
-{
-    txd_param_id id = txd_law_param(block->site->name, block->site->layer);
-    rows_of rows[ROWS_OF];
-
-    list_rows(rows, p->claimed);
-    for (size_t i = 0; i < ROWS_OF && block->value.data; i++)
-        if (id == rows[i].id)
-            compare_rows(p, block->site->layer, &block->value, &rows[i]);
-}
-
-bool txd_head_pairs_has_matrices(const txd_head_pairs *p, int part)
-{
-    return p->matrices[part] == (QUERIES | KEYS);
+    return size == 0 || pair->likened < TXD_PAIR_CELLS ? 0 : likeness->ab / size;
 }

@@ -22,11 +22,19 @@ enum { TXD_SKETCH_ROWS = 16, TXD_SKETCH_KEYS = 32, TXD_SKETCH_HEADS = 128 };
 /* Two heads that agree in fewer cells than this may do so by chance. */
 #define TXD_PAIR_CELLS 12
 
+/* Of what two heads give to keys: squares of each, and products. */
+typedef struct txd_likeness {
+    double aa, bb, ab;
+} txd_likeness;
+
 /* Two heads of a layer; all zero = nothing seen. */
 typedef struct txd_head_pair {
-    uint64_t telling;    /* cells that the number of visible keys does not explain */
-    uint64_t different;  /* cells in which the two do not agree */
-    double aa, bb, ab;   /* of the deviations from equal weights */
+    uint64_t telling;   /* cells that the number of visible keys does not explain */
+    uint64_t different; /* cells in which the two do not agree */
+    /* Shares of what a row leaves its first key, beyond equal ones and beyond what the
+     * heads of the layer give on average. */
+    txd_likeness beyond_equal, beyond_usual;
+    uint64_t likened;    /* cells of these */
     bool has_other_rows; /* of the query or key matrix */
     bool is_not_finite;
 } txd_head_pair;
@@ -65,8 +73,8 @@ bool txd_head_pairs_has_matrices(const txd_head_pairs *p, int part);
 bool txd_head_pair_tells(const txd_head_pair *pair);
 /* Their weights agree wherever they tell anything. */
 bool txd_head_pair_is_one(const txd_head_pair *pair);
-/* Cosine of their deviations from equal weights; 0 if there are none. */
-double txd_head_pair_cosine(const txd_head_pair *pair);
+/* 0 if there is nothing to compare, or too little. */
+double txd_head_pair_cosine(const txd_head_pair *pair, const txd_likeness *likeness);
 
 /* A block of attn.weights or cross.weights. */
 void txd_head_pairs_add_weights(txd_head_pairs *p, const txd_block *block);

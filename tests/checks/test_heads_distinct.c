@@ -315,6 +315,43 @@ START_TEST(equal_query_and_key_matrices_are_one_head)
 }
 END_TEST
 
+/* What the weights tell is told in the same words where parameters tell more. */
+START_TEST(matrices_change_no_count_of_what_weights_tell)
+{
+    char without[640] = "";
+
+    for (int with = 0; with < 2; with++) {
+        driver d;
+        const txd_result *r;
+
+        driver_init(&d);
+        driver_start(&d, "heads_distinct");
+        for (int l = 0; l < LAYERS && with; l++) {
+            matrices m = random_matrices(&d, 40 + (uint64_t)l);
+
+            offer_matrices(&d, &m, l, false);
+        }
+        for (int l = 0; l < LAYERS; l++) {
+            double *weights = driver_weights(&d, l);
+
+            if (l == 1) {
+                copied(&d, weights, 0, 1);
+                saturated(&d, weights, 2, 3); /* only matrices tell these apart */
+            }
+            driver_offer(&d, TXD_POINT_ATTN_WEIGHTS, l, weights);
+        }
+        r = driver_result(&d);
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+        ck_assert_uint_eq(r->evaluated, 18 - (with ? 0 : 1));
+        if (with)
+            ck_assert_str_eq(r->findings[0].message, without);
+        snprintf(without, sizeof without, "%s", r->findings[0].message);
+        ck_assert_ptr_nonnull(strstr(without, "1 of 6 pairs of this layer"));
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(one_head_has_no_pair)
 {
     driver d;
@@ -333,4 +370,5 @@ TEST_MAIN(random_heads_are_distinct, two_heads_that_are_one_are_found_in_every_l
           heads_that_saturate_at_the_same_key_are_not_one,
           weights_that_are_not_finite_are_never_distinct,
           nearly_equal_weights_at_initialisation_are_no_failure,
-          equal_query_and_key_matrices_are_one_head, one_head_has_no_pair)
+          equal_query_and_key_matrices_are_one_head,
+          matrices_change_no_count_of_what_weights_tell, one_head_has_no_pair)
