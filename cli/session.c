@@ -243,19 +243,20 @@ void txd_session_close(txd_session *session)
 
 txd_probe_context txd_session_context(const txd_session *session)
 {
-    return (txd_probe_context){.claimed = &session->claimed,
-                               .order = session->order,
-                               .stops = session->stops,
-                               .params = session->params,
-                               .dtype = txd_backend_format(session->backend),
-                               .batch = session->batch,
-                               .length = session->length,
-                               .memory = session->memory,
-                               .has_pieces =
-                                   txd_input_source_has_pieces(session->source),
-                               .steps = session->steps,
-                               .is_faulty = session->fault_count > 0,
-                               .how = session->how};
+    return (txd_probe_context){
+        .claimed = &session->claimed,
+        .order = session->order,
+        .stops = session->stops,
+        .params = session->params,
+        .dtype = txd_backend_format(session->backend),
+        .batch = session->batch,
+        .length = session->length,
+        .memory = session->memory,
+        .has_pieces = txd_input_source_has_pieces(session->source),
+        .has_memory_pieces = txd_input_source_has_memory_pieces(session->source),
+        .steps = session->steps,
+        .is_faulty = session->fault_count > 0,
+        .how = session->how};
 }
 
 txd_status txd_session_record(txd_session *session)

@@ -61,6 +61,16 @@ txd_status txd_memory_make(txd_memory_record *out, txd_recording *recording,
 txd_status txd_memory_write(const txd_memory_record *record, txd_recording *recording,
                             const txd_inputs *inputs, size_t step);
 
+/* /input/pieces and /memory/pieces, of a step; NULL = there are none. */
+typedef struct txd_piece_record {
+    const char **tokens, **memory;
+} txd_piece_record;
+
+txd_status txd_pieces_make(txd_piece_record *out, txd_arena *arena,
+                           const txd_probe_context *context);
+txd_status txd_pieces_write(const txd_piece_record *record, txd_recording *recording,
+                            const txd_probe_context *context, const txd_inputs *inputs);
+
 #ifdef __cplusplus
 }
 #endif

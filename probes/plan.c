@@ -102,13 +102,14 @@ static txd_status add_columns(listing *list, const txd_dataset_spec *spec, int c
     return TXD_OK;
 }
 
-/* /input/pieces: a text for every token. */
-static txd_status add_pieces(listing *list, const txd_probe_context *context)
+/* /input/pieces: a text for every token; of the memory for every row. */
+static txd_status add_pieces(listing *list, const txd_probe_context *context,
+                             size_t length)
 {
     txd_dataset_spec spec;
     size_t rows, texts;
 
-    TXD_TRY(txd_size_mul(&rows, context->batch * context->length, context->steps));
+    TXD_TRY(txd_size_mul(&rows, context->batch * length, context->steps));
     TXD_TRY(txd_size_mul(&texts, rows, PIECE_BYTES));
     spec = txd_recording_column(rows);
     TXD_TRY(
@@ -125,7 +126,10 @@ static txd_status add_tables(listing *list, const txd_probe_context *context)
 
     TXD_TRY(add_columns(list, &steps, STEP_COLUMNS + context->claimed->cross));
     TXD_TRY(add_columns(list, &checks, CHECK_COLUMNS));
-    return context->has_pieces ? add_pieces(list, context) : TXD_OK;
+    if (context->has_pieces)
+        TXD_TRY(add_pieces(list, context, context->length));
+    return context->has_memory_pieces ? add_pieces(list, context, context->memory)
+                                      : TXD_OK;
 }
 
 /* What the tables of a probe come to if there is all that they can hold. */

@@ -38,7 +38,7 @@ typedef struct txd_probe_context {
     const txd_params *params; /* names and shapes; NULL when they are not recorded */
     txd_dtype dtype; /* of values as they are stored: TXD_F16 and TXD_BF16, too */
     size_t batch, length, memory, steps; /* the longest over all steps */
-    bool has_pieces;                     /* of tokens */
+    bool has_pieces, has_memory_pieces;  /* of tokens; of rows of the memory */
     bool is_faulty; /* faults are planted: what the mask hides may have weight */
     txd_record_how how;
     txd_recording *recording; /* NULL in a dry run, where `listing` is told instead */

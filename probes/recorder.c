@@ -25,10 +25,10 @@ struct txd_recorder {
     size_t probe_count;
     size_t inputs[TXD_INPUT_PARTS];
     txd_memory_record memory;
-    int32_t *scratch;    /* (b, t): labels, calls */
-    const char **pieces; /* (b, t); NULL = tokens have none */
-    char *lines_path;    /* PATH.jsonl */
-    FILE *lines;         /* opened by the first step, so that a failed start keeps it */
+    int32_t *scratch; /* (b, t): labels, calls */
+    txd_piece_record pieces;
+    char *lines_path; /* PATH.jsonl */
+    FILE *lines;      /* opened by the first step, so that a failed start keeps it */
     int step;
     size_t length, memory_length;
     bool has_gradients;
@@ -84,13 +84,8 @@ static txd_status make_inputs(txd_recorder *recorder)
     TXD_TRY(txd_memory_make(&recorder->memory, recorder->recording, context));
     recorder->scratch = txd_arena_alloc(
         recorder->arena, context->batch * context->length, sizeof(int32_t));
-    if (context->has_pieces)
-        recorder->pieces =
-            txd_arena_alloc(recorder->arena, context->batch * context->length,
-                            sizeof *recorder->pieces);
-    return recorder->scratch && (recorder->pieces || !context->has_pieces)
-               ? TXD_OK
-               : TXD_ERR_MEMORY;
+    TXD_TRY(txd_pieces_make(&recorder->pieces, recorder->arena, context));
+    return recorder->scratch ? TXD_OK : TXD_ERR_MEMORY;
 }
 
 static txd_status make_probes(txd_recorder *recorder, const txd_probe_use *uses,
@@ -237,25 +232,6 @@ static txd_status write_inputs(txd_recorder *recorder, const txd_inputs *inputs)
     return TXD_OK;
 }
 
-/* One list for all steps, each with room for the longest. */
-static txd_status write_pieces(const txd_recorder *recorder, const txd_inputs *inputs)
-{
-    size_t batch = recorder->context.batch, length = recorder->context.length;
-    const txd_column column = {.name = "pieces", .strings = recorder->pieces};
-
-    if (!recorder->pieces)
-        return TXD_OK;
-    for (size_t b = 0; b < batch; b++)
-        for (size_t t = 0; t < length; t++) {
-            bool there = inputs->pieces && b < inputs->batch && t < inputs->length;
-
-            recorder->pieces[b * length + t] =
-                there ? inputs->pieces[b * inputs->length + t] : "";
-        }
-    return txd_recording_append(recorder->recording, "input", &column, 1,
-                                batch * length);
-}
-
 txd_status txd_recorder_step_begin(txd_recorder *recorder, const txd_inputs *inputs,
                                    int step)
 {
@@ -276,7 +252,7 @@ txd_status txd_recorder_step_begin(txd_recorder *recorder, const txd_inputs *inp
         return TXD_OK;
     TXD_TRY(
         txd_memory_write(&recorder->memory, recorder->recording, inputs, (size_t)step));
-    TXD_TRY(write_pieces(recorder, inputs));
+    TXD_TRY(txd_pieces_write(&recorder->pieces, recorder->recording, context, inputs));
     return write_inputs(recorder, inputs);
 }
 

@@ -34,15 +34,16 @@ static txd_status read_plane(int32_t *out, const txd_claim *claim, size_t step,
     return txd_trace_read(claim->recording, out, entry, start, count, TXD_I32);
 }
 
-static void read_pieces(txd_claim *claim, size_t step)
+static const char *const *read_pieces(const txd_claim *claim, size_t step,
+                                      const char *name, size_t length)
 {
-    size_t plane = claim->inputs.batch * claim->inputs.length, count = 0;
+    size_t plane = claim->inputs.batch * length, count = 0;
     const char *const *strings = NULL;
 
-    if (txd_trace_strings(claim->recording, &strings, &count, "input/pieces") ==
-            TXD_OK &&
-        plane != 0 && count / plane > step)
-        claim->pieces = strings + step * plane;
+    if (txd_trace_strings(claim->recording, &strings, &count, name) != TXD_OK ||
+        plane == 0 || count / plane <= step)
+        return NULL;
+    return strings + step * plane;
 }
 
 /* {steps, batch rows, tokens, rows of memory}. */
@@ -100,7 +101,9 @@ static txd_status read_inputs(txd_claim *claim, size_t step)
     for (size_t i = 0; i < inputs->batch * inputs->length; i++)
         inputs->valid[i] = inputs->valid[i] > 0; /* -1 after the end of a short step */
     claim->has_inputs = true;
-    read_pieces(claim, step);
+    claim->pieces = read_pieces(claim, step, "input/pieces", length);
+    claim->memory_pieces =
+        read_pieces(claim, step, "memory/pieces", inputs->memory_length);
     return TXD_OK;
 }
 
@@ -265,29 +268,34 @@ void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t
 }
 
 const char *txd_claim_piece(const txd_claim *claim, size_t step, size_t batch,
-                            size_t place)
+                            size_t place, bool of_memory)
 {
-    size_t length = claim->inputs.length, plane = claim->inputs.batch * length, count;
-    const char *const *strings;
+    size_t length = of_memory ? claim->inputs.memory_length : claim->inputs.length;
+    const char *name = of_memory ? "memory/pieces" : "input/pieces";
+    const char *const *strings = read_pieces(claim, step, name, length);
 
-    if (!claim->pieces || batch >= claim->inputs.batch || place >= length ||
-        txd_trace_strings(claim->recording, &strings, &count, "input/pieces") !=
-            TXD_OK ||
-        count / plane <= step)
+    if (!strings || batch >= claim->inputs.batch || place >= length)
         return NULL;
-    strings += step * plane + batch * length;
+    strings += batch * length;
     return strings[place] && *strings[place] ? strings[place] : NULL;
 }
 
 void txd_claim_memory(txd_text *out, const txd_claim *claim, size_t batch, size_t place)
 {
     const txd_inputs *inputs = &claim->inputs;
+    size_t at = batch * inputs->memory_length + place;
 
     txd_text_addf(out, "%zu", place);
-    if (inputs->memory_valid && batch < inputs->batch &&
-        place < inputs->memory_length &&
-        inputs->memory_valid[batch * inputs->memory_length + place] <= 0)
+    if (!inputs->memory_valid || batch >= inputs->batch ||
+        place >= inputs->memory_length)
+        return;
+    if (inputs->memory_valid[at] <= 0) {
         txd_text_add(out, " (pad)");
+    } else if (claim->memory_pieces && claim->memory_pieces[at] &&
+               *claim->memory_pieces[at]) {
+        txd_text_add(out, " ");
+        add_piece(out, claim->memory_pieces[at]);
+    }
 }
 
 void txd_claim_faults(txd_text *out, const txd_trace *recording)

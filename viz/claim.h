@@ -22,7 +22,8 @@ typedef struct txd_claim {
     /* Of the step; what was not recorded has its default. Of the memory its length and
      * which rows are real, not its values. */
     txd_inputs inputs;
-    const char *const *pieces; /* (b, t) of the step; NULL = not recorded */
+    const char *const *pieces;        /* (b, t) of the step; NULL = not recorded */
+    const char *const *memory_pieces; /* (b, rows of the memory), likewise */
     size_t length_q, length_k, length_memory; /* of the step; 0 = not recorded */
 } txd_claim;
 
@@ -49,12 +50,12 @@ void txd_claim_words(txd_text *out, const txd_claim *claim,
 /* "5 ␣once": place and token (piece or id); the place alone without tokens. */
 void txd_claim_token(txd_text *out, const txd_claim *claim, size_t batch, size_t place);
 
-/* What a token of any step stands for, as it was recorded; NULL if that is not known.
- */
+/* What a token of any step, or a row of the memory, stands for, as it was recorded;
+ * NULL if that is not known. */
 const char *txd_claim_piece(const txd_claim *claim, size_t step, size_t batch,
-                            size_t place);
+                            size_t place, bool of_memory);
 
-/* "5" or "5 (pad)": a row of the memory. */
+/* "5 ␣once", "5" or "5 (pad)": a row of the memory. */
 void txd_claim_memory(txd_text *out, const txd_claim *claim, size_t batch,
                       size_t place);
 

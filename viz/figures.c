@@ -194,7 +194,8 @@ txd_status txd_map_label(txd_map *map, const txd_claim *claim, const txd_slice *
 
         if (number < 0 || !strchr("tqk", slice->info.axes[number]) ||
             axis->count > TXD_MAP_LABELS || axis->cells != axis->count ||
-            !(of_memory ? has_padding(claim, slice->batch) : claim->has_tokens))
+            !(of_memory ? claim->memory_pieces || has_padding(claim, slice->batch)
+                        : claim->has_tokens))
             continue;
         TXD_TRY(label(axis, map->arena, claim, slice->batch, of_memory));
     }

@@ -30,11 +30,11 @@ static void add_verdict(txd_text *page, const char *verdict)
 
 /* The piece of the token at a place, if it is known. */
 static void add_piece(txd_text *page, const txd_claim *claim,
-                      const txd_finding_row *finding, int64_t place)
+                      const txd_finding_row *finding, int64_t place, bool of_memory)
 {
-    const char *piece =
-        txd_claim_piece(claim, finding->step < 0 ? 0 : (size_t)finding->step,
-                        finding->batch < 0 ? 0 : (size_t)finding->batch, (size_t)place);
+    const char *piece = txd_claim_piece(
+        claim, finding->step < 0 ? 0 : (size_t)finding->step,
+        finding->batch < 0 ? 0 : (size_t)finding->batch, (size_t)place, of_memory);
 
     if (!piece)
         return;
@@ -47,23 +47,23 @@ static void add_place(txd_text *page, const txd_claim *claim,
                       const txd_finding_row *finding)
 {
     /* keys of cross-attention are rows of the memory */
-    bool keys = strstr(finding->site, "cross") == NULL;
+    bool memory = strstr(finding->site, "cross") != NULL;
     const struct {
         const char *name;
         int64_t value;
-        bool is_token;
-    } places[] = {{"step", finding->step, false},
-                  {"batch", finding->batch, false},
-                  {"head", finding->head, false},
-                  {"query", finding->query, true},
-                  {"key", finding->key, keys}};
+        bool is_token, of_memory;
+    } places[] = {{"step", finding->step, false, false},
+                  {"batch", finding->batch, false, false},
+                  {"head", finding->head, false, false},
+                  {"query", finding->query, true, false},
+                  {"key", finding->key, true, memory}};
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (places[i].value < 0)
             continue;
         txd_text_addf(page, ", %s %lld", places[i].name, (long long)places[i].value);
         if (places[i].is_token)
-            add_piece(page, claim, finding, places[i].value);
+            add_piece(page, claim, finding, places[i].value, places[i].of_memory);
     }
 }
 

@@ -253,5 +253,6 @@ txd_status txd_memory_step(txd_inputs *inputs, const struct txd_memory_source *s
     }
     TXD_TRY(txd_memory_tokens(&tokens, source, arena, step));
     memcpy(inputs->memory_valid, tokens.valid, rows * sizeof *tokens.valid);
+    inputs->memory_pieces = tokens.pieces;
     return TXD_OK;
 }

@@ -165,6 +165,11 @@ bool txd_input_source_has_pieces(const txd_input_source *source)
     return source->tokenizer != NULL;
 }
 
+bool txd_input_source_has_memory_pieces(const txd_input_source *source)
+{
+    return source->memory.encodes && source->memory.tokens.tokenizer != NULL;
+}
+
 size_t txd_input_source_memory(const txd_input_source *source)
 {
     return source->memory.length;

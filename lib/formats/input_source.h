@@ -42,6 +42,10 @@ void txd_input_source_shape(size_t *batch, size_t *length,
 /* True if the tokens of every step have pieces. */
 bool txd_input_source_has_pieces(const txd_input_source *source);
 
+/* True if the rows of memory of every step have pieces: those of the encoder's tokens.
+ */
+bool txd_input_source_has_memory_pieces(const txd_input_source *source);
+
 /* Most rows of memory over all steps; 0 without cross-attention. */
 size_t txd_input_source_memory(const txd_input_source *source);
 

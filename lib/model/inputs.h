@@ -30,6 +30,7 @@ typedef struct txd_inputs {
     size_t memory_length;
     txd_tensor memory;
     int32_t *memory_valid;
+    const char *const *memory_pieces; /* (b, memory_length), as pieces */
     /* With a cache (model/cache.h), by the run that has it: how many tokens of earlier
      * calls queries also attend to, and the keys of those and of these tokens. Else 0
      * and NULL: the tokens are the keys. */

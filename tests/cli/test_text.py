@@ -150,6 +150,37 @@ def refusals():
     exits(0, "an encoder reads text", "run", "m.cfg", "-o", "m.h5")
 
 
+def memories():
+    """Rows of the memory are what the encoder's tokens stand for."""
+    small = MODEL.replace("};", "cross = true; encoder_layers = 1; };")
+    write("k.cfg", small + 'input : { tokens = ( [1, 2], [3, 4] ); '
+          'tokenizer = "bytes.json"; memory : { text = ("on on Q", "Z"); }; };\n'
+          'record : ( { probe = "full"; points = "layers.*.cross.weights"; } );')
+    exits(0, "a memory of texts runs", "run", "k.cfg", "-o", "k.h5")
+    with h5py.File("k.h5") as file:
+        valid = file["input/memory_valid"][...]
+        pieces = file["memory/pieces"].asstr()[...].reshape(valid.shape)
+        equal("its pieces are recorded", pieces.tolist(),
+              [[["on", " on", " ", "Q"], ["Z", "", "", ""]]])
+        ok("where rows are real", ((pieces != "") == (valid == 1)).all(), valid)
+    for batch, label in (("0", "1 \u2423on"), ("1", "0 Z")):
+        exits(0, f"keys of batch row {batch}", "plot", "k.h5", "layers.0.cross.weights",
+              "--head", "0", "--batch", batch, "-o", "k.svg")
+        holds("are labelled by the memory's", read("k.svg").decode(), label)
+    ok("and padding as such", "1 (pad)" in read("k.svg").decode())
+    exits(1, "a fault in cross-attention", "run", "k.cfg", "-o", "j.h5", "--report",
+          "cross", "--set", 'faults=({name="cross_causal";})')
+    holds("findings name rows of the memory by their pieces",
+          read("cross/index.html").decode(), "key 1 <q> on</q>")
+    write("q.cfg", small.replace("encoder_layers = 1; ", "") +
+          'input : { text = "on"; tokenizer = "bytes.json"; '
+          'memory : { random : { length = 3; }; }; };\n')
+    exits(0, "a drawn memory", "run", "q.cfg", "-o", "q.h5")
+    with h5py.File("q.h5") as file:
+        ok("has no pieces", "memory" not in file and
+           "pieces" in file["input"])
+
+
 def real():
     stories = model("stories260K")
     if not stories:
@@ -171,5 +202,6 @@ batches()
 windows()
 hostile()
 refusals()
+memories()
 real()
 finish()
