@@ -63,9 +63,7 @@ static txd_status make_layers(txd_checkpoint *checkpoint)
     if (!c->layers)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < c->n_layers; i++) {
-        c->layers[i] = r->layer;
-        if (r->family->layer)
-            TXD_TRY(r->family->layer(r, &c->layers[i], i));
+        TXD_TRY(txd_family_layer(&c->layers[i], r, i));
         txd_rope_resolve(&c->layers[i]);
     }
     return TXD_OK;

@@ -196,15 +196,22 @@ START_TEST(every_decoder_attends_both_ways_where_its_library_does)
         txd_checkpoint_destroy(checkpoint);
         family_finish(&file);
     }
-    family_load(&file, "t5");
-    family_set(&file, "is_causal", "false");
-    {
+}
+END_TEST
+
+START_TEST(attention_both_ways_is_refused_where_it_would_be_another)
+{
+    static const char *const models[] = {"t5", "mistral", "gemma2"};
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         txd_checkpoint *checkpoint = NULL;
 
+        family_load(&file, models[i]);
+        family_set(&file, "is_causal", "false");
         ck_assert_int_eq(family_open(&checkpoint, &file), TXD_ERR_UNSUPPORTED);
         ck_message_has("is_causal");
+        family_finish(&file);
     }
-    family_finish(&file);
 }
 END_TEST
 
@@ -214,4 +221,5 @@ TEST_MAIN(fields_that_the_library_does_not_have_change_nothing,
           bloom_without_biases_behind_sums_of_parts_is_refused,
           listed_layers_of_smollm3_have_windows_whether_or_not_they_are_switched_on,
           fields_that_are_not_used_are_told_of,
-          every_decoder_attends_both_ways_where_its_library_does)
+          every_decoder_attends_both_ways_where_its_library_does,
+          attention_both_ways_is_refused_where_it_would_be_another)

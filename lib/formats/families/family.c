@@ -116,21 +116,31 @@ static txd_status refuse_with(const txd_reading *r, const char *const *fields,
     return status == TXD_OK ? status : txd_fail(status, "%s (%s)", txd_message(), what);
 }
 
+static const char causal_field[] = "is_causal|attention.causal";
+
 /* Of any family: its library attends both ways then. */
 static txd_status read_causal(txd_reading *r)
 {
-    static const char field[] = "is_causal|attention.causal";
     bool causal = r->layer.causal;
 
-    TXD_TRY(txd_reading_bool(&causal, r, field));
-    if (causal || !r->layer.causal)
-        return TXD_OK; /* an encoder has no other way */
-    if (r->config.positions == TXD_POSITIONS_RELATIVE || r->layer.window > 0)
-        return txd_reading_fail(r, field, TXD_ERR_UNSUPPORTED,
-                                "attention both ways is not supported with windows or "
-                                "relative positions");
-    r->layer.causal = false;
-    return TXD_OK;
+    TXD_TRY(txd_reading_bool(&causal, r, causal_field));
+    r->layer.causal = causal && r->layer.causal; /* an encoder has no other way */
+    if (r->layer.causal || causal || r->config.positions != TXD_POSITIONS_RELATIVE)
+        return TXD_OK;
+    return txd_reading_fail(r, causal_field, TXD_ERR_UNSUPPORTED,
+                            "attention both ways is not supported with relative "
+                            "positions");
+}
+
+txd_status txd_family_layer(txd_layer_config *layer, const txd_reading *r, size_t i)
+{
+    *layer = r->layer;
+    if (r->family->layer)
+        TXD_TRY(r->family->layer(r, layer, i));
+    if (layer->causal || layer->window == 0)
+        return TXD_OK;
+    return txd_reading_fail(r, causal_field, TXD_ERR_UNSUPPORTED,
+                            "attention both ways is not supported with windows");
 }
 
 txd_status txd_family_read(txd_reading *r)

@@ -104,6 +104,9 @@ txd_status txd_family_find(txd_reading *r, const txd_setting *root, bool is_gguf
 /* Reads everything but the layers. */
 txd_status txd_family_read(txd_reading *r);
 
+/* What layer i does. */
+txd_status txd_family_layer(txd_layer_config *layer, const txd_reading *r, size_t i);
+
 /* After everything was read: ERR_UNSUPPORTED at a key of the architecture, in GGUF
  * metadata, that nothing asked for and that is not known to be harmless. */
 txd_status txd_family_refuse_unknown(const txd_reading *r);
