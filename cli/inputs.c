@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The files that a configuration reads: none of them may be its output, not even with
- * --force, which is meant for files that nobody needs any more.
+ * --force, which is meant for files that nobody needs any more. And those that it only
+ * seems to read.
  */
+#include <string.h>
+#include <sys/stat.h>
 
 #include "cli/output.h"
 #include "cli/session.h"
@@ -74,4 +77,40 @@ txd_status txd_session_spares(const txd_session *session, const char *output)
     TXD_TRY(differs_from_named(output, session, "input.file"));
     TXD_TRY(differs_from_named(output, session, "input.tokenizer"));
     return differs_from_named(output, session, "input.memory.file");
+}
+
+/* "@FILE" is how arguments name files; in a cfg it is a text like any other. */
+static void say_literal(const txd_session *session, const txd_setting *text,
+                        const char *group)
+{
+    const char *path;
+    struct stat about;
+    char place[512];
+
+    if (text->kind != TXD_SETTING_STRING || text->string[0] != '@')
+        return;
+    path = txd_output_beside(session->arena, text->file, text->string + 1);
+    if (!path || stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return;
+    txd_output_say(session->options,
+                   "%s: \"%s\" is the text itself, not what the file holds; %s.file = "
+                   "\"%s\" reads it",
+                   txd_setting_place(place, sizeof place, text), text->string, group,
+                   text->string + 1);
+}
+
+void txd_session_say_texts(const txd_session *session)
+{
+    static const char *const groups[] = {"input", "input.memory"};
+
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        const txd_setting *group = txd_setting_find(session->root, groups[i]);
+        const txd_setting *text = group ? txd_setting_find(group, "text") : NULL;
+
+        if (!text)
+            continue;
+        say_literal(session, text, groups[i]);
+        for (text = text->child; text; text = text->next)
+            say_literal(session, text, groups[i]);
+    }
 }

@@ -190,6 +190,7 @@ txd_status txd_session_open(txd_session *out, const txd_options *options,
     TXD_TRY(txd_config_read(&out->claimed, out->arena, out->root, stated));
     TXD_TRY(txd_points_order(&out->order, &out->stops, out->arena, &out->claimed));
     TXD_TRY(txd_input_source_create(&out->source, out->root, &out->claimed, out->seed));
+    txd_session_say_texts(out);
     txd_input_source_shape(&out->batch, &out->length, out->source);
     out->memory = txd_input_source_memory(out->source);
     out->steps = txd_input_source_steps(out->source);

@@ -50,6 +50,9 @@ void txd_session_close(txd_session *session);
 /* Fails if `output` is a file that the session reads. */
 txd_status txd_session_spares(const txd_session *session, const char *output);
 
+/* Says of texts that look like the names of files, and are not read, what they are. */
+void txd_session_say_texts(const txd_session *session);
+
 /* What the faults are told about the session. */
 txd_fault_scene txd_session_scene(const txd_session *session);
 

@@ -114,6 +114,22 @@ def hostile():
     holds("in the picture", read("t.svg").decode(), "1 \u2423on")
 
 
+def literal():
+    """"@FILE" names a file among arguments, and is a text in a cfg, which is said."""
+    write("uni.txt", "abc")
+    for text, said in (('"@uni.txt"', "input.text"), ('("a", "@uni.txt")',
+                                                      "input.text.1")):
+        cfg("u.cfg", f'input : {{ tokenizer = "bytes.json"; text = {text}; }};')
+        result = exits(0, f"text = {text} runs", "run", "u.cfg", "-o", "u.h5",
+                       "--force")
+        holds("and says that it is no file", result.err, f"u.cfg:2: {said}: ",
+              'input.file = "uni.txt"')
+        equal("it is itself", "".join(pieces_of("u.h5")[1][0][-1]), "@uni.txt")
+    cfg("u.cfg", 'input : { tokenizer = "bytes.json"; text = "@nobody"; };')
+    result = exits(0, "where there is none", "run", "u.cfg", "-o", "u.h5", "--force")
+    ok("nothing is said", "input.file" not in result.err, result.err)
+
+
 def refused(name, text, *parts):
     write("r.cfg", MODEL + text)
     result = exits(2, name, "run", "r.cfg", "-o", "r.h5")
@@ -203,5 +219,6 @@ windows()
 hostile()
 refusals()
 memories()
+literal()
 real()
 finish()
