@@ -2,8 +2,9 @@
  *
  * Two weights agree if they are within `same` of the larger one (more where a backend
  * stores fewer digits). A cell tells something if either weight is ten times farther
- * from equal weights than that, unless both are 0 or both 1: many heads saturate at
- * the same key without being one.
+ * from equal weights than that, unless both are 0 or both 1, or both heads divide the
+ * row evenly among some keys: many heads saturate at the same key, or at the same keys
+ * of equal content, without being one.
  */
 #include "checks/head_pairs.h"
 #include "checks/sinks.h"
@@ -178,16 +179,31 @@ static bool is_empty(const double *cells, size_t count)
     return true;
 }
 
+/* True if all weights but zeros are one number: the scores were alike, or so large that
+ * one key took all, or keys of equal content shared it. */
+static bool is_flat(const double *cells, size_t count, double same)
+{
+    double largest = 0;
+
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, cells[i]);
+    for (size_t i = 0; i < count; i++)
+        if (cells[i] != 0 && !(largest - cells[i] <= same * largest))
+            return false;
+    return true;
+}
+
 static void compare_cells(txd_head_pair *pair, const double *a, const double *b,
                           const txd_sketch_row *row, double same)
 {
     double equal = 1 / (double)row->seen;
+    bool are_flat = is_flat(a, row->count, same) && is_flat(b, row->count, same);
 
     for (size_t i = 0; i < row->count; i++) {
         double larger = a[i] > b[i] ? a[i] : b[i], x = a[i] - equal, y = b[i] - equal;
         bool is_nothing = larger == 0;
         bool is_all = a[i] >= 1 - same && b[i] >= 1 - same;
-        bool tells = !is_nothing && !is_all &&
+        bool tells = !is_nothing && !is_all && !are_flat &&
                      (fabs(x) > 10 * same * equal || fabs(y) > 10 * same * equal);
 
         pair->is_not_finite |= !isfinite(a[i]) || !isfinite(b[i]);
@@ -269,7 +285,8 @@ static void compare_row(txd_head_pairs *p, size_t r, double same)
             is_empty(b, count))
             continue;
         compare_cells(pair, a, b, &p->rows[r], same);
-        if (looks_on(p, r, heads[0], same) && looks_on(p, r, heads[1], same))
+        if (looks_on(p, r, heads[0], same) && looks_on(p, r, heads[1], same) &&
+            !(is_flat(a, count, same) && is_flat(b, count, same)))
             liken_cells(pair, a, b, &p->rows[r], usual);
     }
 }
