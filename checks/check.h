@@ -153,10 +153,19 @@ size_t txd_checks_unread(const char **first, const txd_checks *checks);
  * `strict` counts a warning as a failure. */
 int txd_checks_exit(const txd_result *results, size_t count, bool strict);
 
+/* How verdicts are written for people. `quote` appends what the tokens of a finding
+ * stand for, if that is known; may be NULL. */
+typedef struct txd_report_style {
+    bool verbose;
+    void (*quote)(txd_text *out, void *self, const txd_finding *finding);
+    void *self;
+} txd_report_style;
+
 /* Reports: one line per law and per finding, and a summary; or JSON (schema in
- * docs/checks.md). `source` is the file or cfg that was judged. */
+ * docs/checks.md). `source` is the file or cfg that was judged; NULL is the style of
+ * zeros. */
 void txd_report_text(txd_text *out, const char *source, const txd_result *results,
-                     size_t count, bool verbose);
+                     size_t count, const txd_report_style *style);
 void txd_report_json(txd_json *json, const char *source, const txd_result *results,
                      size_t count, bool strict);
 

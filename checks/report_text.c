@@ -37,25 +37,42 @@ static void add_measure(txd_text *out, const txd_result *result)
     txd_text_add(out, ")");
 }
 
-static void add_finding(txd_text *out, const txd_finding *finding, const char *law,
-                        bool verbose)
+/* A line of its own: the sentence above is the law's. */
+static void add_quote(txd_text *out, const txd_finding *finding,
+                      const txd_report_style *style)
 {
+    txd_text quoted;
+
+    txd_text_init(&quoted);
+    if (style->quote)
+        style->quote(&quoted, style->self, finding);
+    if (quoted.length > 0)
+        txd_text_addf(out, "       %s\n", txd_text_get(&quoted));
+    txd_text_finish(&quoted);
+}
+
+static void add_finding(txd_text *out, const txd_finding *finding, const char *law,
+                        const txd_report_style *style)
+{
+    bool verbose = style->verbose;
     char measured[32], allowed[32];
 
     txd_text_addf(out, "     %s: %s", law, finding->site);
     if (finding->step > 0 || (verbose && finding->step == 0))
         txd_text_addf(out, ", step %d", finding->step);
     txd_text_addf(out, ": %s\n", finding->message);
+    add_quote(out, finding, style);
     if (verbose)
         txd_text_addf(out, "       measured %s, allowed %s\n",
                       txd_law_number(measured, finding->measured),
                       txd_law_number(allowed, finding->allowed));
 }
 
-static void add_findings(txd_text *out, const txd_result *result, bool verbose)
+static void add_findings(txd_text *out, const txd_result *result,
+                         const txd_report_style *style)
 {
     for (size_t i = 0; i < result->finding_count; i++)
-        add_finding(out, &result->findings[i], result->check, verbose);
+        add_finding(out, &result->findings[i], result->check, style);
     if (result->finding_total > result->finding_count && result->finding_count > 0)
         txd_text_addf(out,
                       "     %zu places in all; the worst of each layer is listed\n",
@@ -73,7 +90,8 @@ static int width_of_names(const txd_result *results, size_t count)
     return (int)width;
 }
 
-static void add_result(txd_text *out, const txd_result *result, int width, bool verbose)
+static void add_result(txd_text *out, const txd_result *result, int width,
+                       const txd_report_style *style)
 {
     bool has_measure = result->verdict != TXD_VERDICT_SKIP;
 
@@ -83,7 +101,7 @@ static void add_result(txd_text *out, const txd_result *result, int width, bool 
     if (result->note[0])
         txd_text_addf(out, "%s%s", has_measure ? " " : "", result->note);
     txd_text_add(out, "\n");
-    add_findings(out, result, verbose);
+    add_findings(out, result, style);
     if (result->finding_count > 0 && result->look_next)
         txd_text_addf(out, "     look next: %s\n", result->look_next);
 }
@@ -125,13 +143,14 @@ static void add_summary(txd_text *out, const txd_result *results, size_t count)
 }
 
 void txd_report_text(txd_text *out, const char *source, const txd_result *results,
-                     size_t count, bool verbose)
+                     size_t count, const txd_report_style *style)
 {
+    static const txd_report_style usual;
     int width = width_of_names(results, count);
 
     if (source)
         txd_text_addf(out, "%s\n", source);
     for (size_t i = 0; i < count; i++)
-        add_result(out, &results[i], width, verbose);
+        add_result(out, &results[i], width, style ? style : &usual);
     add_summary(out, results, count);
 }

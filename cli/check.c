@@ -10,6 +10,7 @@
 #include "cli/judge.h"
 #include "cli/output.h"
 #include "cli/passes.h"
+#include "cli/quotes.h"
 #include "cli/verdicts.h"
 
 /* The reports of all files, in one format. */
@@ -40,17 +41,18 @@ static int total_status(const check_report *report)
     return report->counts[3] ? TXD_EXIT_NOTHING_EVALUATED : TXD_EXIT_HELD;
 }
 
-static void add_results(check_report *report, const char *source,
+static void add_results(check_report *report, const char *source, txd_quotes *quotes,
                         const txd_result *results, size_t count)
 {
+    const txd_report_style style = {report->options->verbose, txd_quotes_add, quotes};
     bool strict = report->judge->select.strict;
 
     note_status(report, txd_checks_exit(results, count, strict));
     if (report->json)
         txd_report_json(&report->writer, source, results, count, strict);
     else
-        txd_report_text(&report->text, source, results, count,
-                        report->options->verbose);
+        txd_report_text(&report->text, source, results, count, &style);
+    txd_quotes_finish(quotes);
 }
 
 static void add_failure(check_report *report, const char *source)
@@ -98,7 +100,8 @@ static txd_status check_trace(check_report *report, const txd_trace *recording,
     if (status == TXD_OK)
         status = txd_checks_finish(&results, &count, checks);
     if (status == TXD_OK) {
-        add_results(report, path, results, count);
+        add_results(report, path, &(txd_quotes){.recording = recording}, results,
+                    count);
         if (!report->json)
             txd_verdicts_add_lacking(&report->text, recording, path, results, count);
         say_unread(report, checks, path);
@@ -157,7 +160,8 @@ static txd_status check_cfg(check_report *report, const char *path)
     if (status == TXD_OK)
         status = txd_passes_run(&passes, report->options);
     if (status == TXD_OK) {
-        add_results(report, path, passes.results, passes.result_count);
+        add_results(report, path, &(txd_quotes){.source = session.source},
+                    passes.results, passes.result_count);
         txd_verdicts_say_unnoticed(&session, passes.results, passes.result_count);
     }
     txd_passes_finish(&passes);

@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/passes.h"
+#include "cli/quotes.h"
 #include "cli/record.h"
 #include "cli/verdicts.h"
 #include "viz/viz.h"
@@ -120,11 +121,14 @@ static int print_results(run_job *job)
 {
     const txd_passes *passes = &job->passes;
     int status = txd_checks_exit(passes->results, passes->result_count, false);
+    txd_quotes quotes = {.source = job->session.source};
+    const txd_report_style style = {job->options->verbose, txd_quotes_add, &quotes};
     txd_text text;
 
     txd_text_init(&text);
     txd_report_text(&text, job->session.path, passes->results, passes->result_count,
-                    job->options->verbose);
+                    &style);
+    txd_quotes_finish(&quotes);
     return txd_output_result(&text, status);
 }
 

@@ -65,7 +65,7 @@ START_TEST(the_text_has_a_line_per_law_its_findings_and_a_summary)
     txd_text text;
 
     txd_text_init(&text);
-    txd_report_text(&text, "run.h5", results, make(results), false);
+    txd_report_text(&text, "run.h5", results, make(results), NULL);
     ck_assert_str_eq(
         txd_text_get(&text),
         "run.h5\n"
@@ -89,7 +89,7 @@ START_TEST(a_report_of_skips_alone_says_that_nothing_was_evaluated)
 
     make(results);
     txd_text_init(&text);
-    txd_report_text(&text, "run.h5", results + 2, 1, false);
+    txd_report_text(&text, "run.h5", results + 2, 1, NULL);
     ck_assert_ptr_nonnull(
         strstr(txd_text_get(&text), "1 law: 1 skipped; nothing was evaluated\n"));
     txd_text_finish(&text);
@@ -106,13 +106,13 @@ START_TEST(what_is_not_finite_is_where_to_begin)
     txd_text text;
 
     txd_text_init(&text);
-    txd_report_text(&text, NULL, results, 3, false);
+    txd_report_text(&text, NULL, results, 3, NULL);
     ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "\nOPEN norm_output"));
     ck_assert_ptr_nonnull(strstr(txd_text_get(&text),
                                  "3 laws: 2 failed, 1 open; begin with finite: the "
                                  "others may follow from it\n"));
     txd_text_finish(&text);
-    txd_report_text(&text, NULL, results + 1, 1, false);
+    txd_report_text(&text, NULL, results + 1, 1, NULL);
     ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "1 law: 1 failed\n"));
     txd_text_finish(&text);
 }

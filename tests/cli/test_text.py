@@ -109,6 +109,13 @@ def hostile():
                    'faults=({name="mask_missing";})', "--report", "broken")
     holds("findings have pieces", read("broken/index.html").decode(),
           "query 0 <q>a</q>, key", "<q>&lt;script&gt;alert(1)&lt;/script&gt;")
+    seen = f'query 2 "{HOSTILE}", key 4 "b"'.replace("\n", "\\n")
+    holds("on the terminal, too, on one line", result.out, f"       {seen}\n")
+    result = exits(1, "what was recorded has them", "check", "b.h5")
+    holds("from the recording", result.out, f"       {seen}\n")
+    result = exits(1, "and what is only judged", "check", "h.cfg", "--set",
+                   'faults=({name="mask_missing";})')
+    holds("from the text", result.out, f"       {seen}\n")
     exits(0, "labels are pieces", "plot", "t.h5", "layers.0.attn.weights", "--head",
           "0", "-o", "t.svg")
     holds("in the picture", read("t.svg").decode(), "1 \u2423on")
@@ -171,7 +178,7 @@ def memories():
     small = MODEL.replace("};", "cross = true; encoder_layers = 1; };")
     write("k.cfg", small + 'input : { tokens = ( [1, 2], [3, 4] ); '
           'tokenizer = "bytes.json"; memory : { text = ("on on Q", "Z"); }; };\n'
-          'record : ( { probe = "full"; points = "layers.*.cross.weights"; } );')
+          'record : ( { probe = "full"; points = "layers.*.cross.*"; } );')
     exits(0, "a memory of texts runs", "run", "k.cfg", "-o", "k.h5")
     with h5py.File("k.h5") as file:
         valid = file["input/memory_valid"][...]
@@ -184,8 +191,11 @@ def memories():
               "--head", "0", "--batch", batch, "-o", "k.svg")
         holds("are labelled by the memory's", read("k.svg").decode(), label)
     ok("and padding as such", "1 (pad)" in read("k.svg").decode())
-    exits(1, "a fault in cross-attention", "run", "k.cfg", "-o", "j.h5", "--report",
-          "cross", "--set", 'faults=({name="cross_causal";})')
+    result = exits(1, "a fault in cross-attention", "run", "k.cfg", "-o", "j.h5",
+                   "--report", "cross", "--set", 'faults=({name="cross_causal";})')
+    holds("and so on the terminal", result.out, ', key 1 " on"\n')
+    holds("and of a recording", exits(1, "judged again", "check", "j.h5").out,
+          ', key 1 " on"\n')
     holds("findings name rows of the memory by their pieces",
           read("cross/index.html").decode(), "key 1 <q> on</q>")
     write("q.cfg", small.replace("encoder_layers = 1; ", "") +

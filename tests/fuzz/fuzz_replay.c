@@ -245,7 +245,8 @@ static void judge(const txd_trace *trace)
     txd_text_init(&text);
     txd_json_init(&json, &text, 1);
     if (txd_checks_finish(&results, &count, checks) == TXD_OK) {
-        txd_report_text(&text, "fuzz", results, count, true);
+        txd_report_text(&text, "fuzz", results, count,
+                        &(txd_report_style){.verbose = true});
         txd_report_json(&json, "fuzz", results, count, false);
         (void)txd_checks_exit(results, count, true);
     }
