@@ -327,5 +327,5 @@ double txd_head_pair_cosine(const txd_head_pair *pair, const txd_likeness *liken
 {
     double size = sqrt(likeness->aa) * sqrt(likeness->bb);
 
-    return size == 0 || pair->likened < TXD_PAIR_CELLS ? 0 : likeness->ab / size;
+    return size == 0 || pair->likened < TXD_LIKENESS_CELLS ? 0 : likeness->ab / size;
 }

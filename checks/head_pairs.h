@@ -21,6 +21,8 @@ enum { TXD_SKETCH_ROWS = 16, TXD_SKETCH_KEYS = 32, TXD_SKETCH_HEADS = 128 };
 
 /* Two heads that agree in fewer cells than this may do so by chance. */
 #define TXD_PAIR_CELLS 12
+/* Nor are two alike by fewer than this, behind the first key of each row. */
+#define TXD_LIKENESS_CELLS 24
 
 /* Of what two heads give to keys: squares of each, and products. */
 typedef struct txd_likeness {

@@ -84,6 +84,29 @@ static const txd_result *run_alike(driver *d, int one)
     return driver_result(d);
 }
 
+START_TEST(a_short_text_shows_no_likeness)
+{
+    for (int length = 6; length <= 8; length += 2) {
+        driver d;
+        double *weights;
+        size_t cells;
+
+        driver_init(&d);
+        driver_inputs(&d, 1, &length, false);
+        cells = d.inputs.length * d.inputs.length;
+        driver_start(&d, "heads_distinct");
+        weights = driver_weights(&d, 0);
+        for (size_t i = 0; i < cells; i++)
+            weights[driver_at(&d, 0, 2, 0, 0) + i] =
+                weights[driver_at(&d, 0, 0, 0, 0) + i] * 1.001;
+        driver_offer(&d, TXD_POINT_ATTN_WEIGHTS, 0, weights);
+        ck_assert_int_eq(driver_result(&d)->verdict,
+                         length == 6 ? TXD_VERDICT_PASS : TXD_VERDICT_INFO);
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 START_TEST(what_fails_comes_first_and_all_likenesses_are_one_line)
 {
     for (int one = -1; one < LAYERS; one++) {
@@ -109,4 +132,5 @@ END_TEST
 
 TEST_MAIN(what_most_heads_give_the_first_key_is_no_likeness,
           what_all_heads_share_is_one_line_of_information_and_no_likeness_of_two,
+          a_short_text_shows_no_likeness,
           what_fails_comes_first_and_all_likenesses_are_one_line)
