@@ -47,7 +47,8 @@ static txd_status refuse_unresolved(const txd_setting *root)
     return txd_fail(TXD_ERR_FORMAT,
                     "attribute \"config\": model.from is not followed: a recording's "
                     "config has to be resolved; write what `txdiag info MODEL.cfg` "
-                    "prints under \"configuration\" (sizes and conventions)");
+                    "prints under \"configuration\" (vocab, d_model, n_heads, "
+                    "n_layers, conventions)");
 }
 
 static txd_status read_format(txd_replay *replay)

@@ -35,7 +35,7 @@ def recordings():
     recorded("own.h5", f'model : {{ from = "{PARITY}/llama"; }};')
     run = exits(2, "a recording with from is refused", "check", "own.h5")
     holds("it says that its config has to be resolved", run.err, "model.from",
-          "resolved", "txdiag info", "configuration")
+          "resolved", "txdiag info", "configuration", "vocab, d_model")
     numpy.savez("own.npz", **{"embed.tok.weight": numpy.zeros((5, 4), "f4")})
     write("own.cfg", 'model : { from = "own.npz"; };\n')
     run = exits(2, "an .npz alone has no sizes", "run", "own.cfg")
