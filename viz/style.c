@@ -19,6 +19,7 @@ const char *const txd_html_style[] = {
     "h1{font-size:1.6rem;margin:.2em 0}h2{font-size:1.25rem;margin:2rem 0 .6rem}\n",
     "h3{font-size:1rem;margin:0 0 .3rem}p{margin:.4em 0}\n",
     "code,pre{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:.9em}\n",
+    "q{unicode-bidi:isolate}\n", /* Hebrew turns no number beside it around */
     "pre{white-space:pre-wrap;background:var(--box);padding:.8rem;border-radius:6px}\n",
     ".quiet{color:var(--quiet)}\n",
     ".summary{font-size:1.15rem;font-weight:600}\n",
