@@ -116,14 +116,30 @@ static txd_status read_ids(generate_job *job, const char *text)
     return TXD_OK;
 }
 
+/* Said before anything is printed. A tokenizer may have fewer tokens than its model,
+ * whose vocabulary is often padded; ids that the model has not are of another one. */
+static txd_status hold_ids(const generate_job *job)
+{
+    for (size_t i = 0; i < job->ids.count; i++)
+        if ((size_t)job->ids.ids[i] >= job->config.vocab)
+            return txd_fail(TXD_ERR_ARGUMENT,
+                            "the tokenizer makes token id %d of the prompt, but the "
+                            "model has ids 0 to %zu: this tokenizer (%zu tokens) is "
+                            "not the model's; name the right one with --tokenizer",
+                            (int)job->ids.ids[i], job->config.vocab - 1,
+                            txd_tokenizer_count(job->tokenizer));
+    return TXD_OK;
+}
+
 static txd_status take_prompt(generate_job *job, const txd_text *prompt)
 {
     const char *text = txd_text_get(prompt);
 
     if (!job->tokenizer)
         return read_ids(job, text);
-    return txd_tokenizer_encode(&job->ids, job->tokenizer, text, prompt->length,
-                                !txd_options_has(job->options, "no-special"));
+    TXD_TRY(txd_tokenizer_encode(&job->ids, job->tokenizer, text, prompt->length,
+                                 !txd_options_has(job->options, "no-special")));
+    return hold_ids(job);
 }
 
 static txd_status read_prompt(generate_job *job)

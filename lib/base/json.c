@@ -100,6 +100,13 @@ static void add_escaped(txd_text *text, unsigned char c)
     }
 }
 
+/* The second set of control characters, U+0080 to U+009F: terminals obey them, and what
+ * hides them from terminals must not have to change JSON. */
+static bool is_second_set(const unsigned char *p, size_t length)
+{
+    return length == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+}
+
 static void add_quoted(txd_text *text, const char *value)
 {
     const unsigned char *p = (const unsigned char *)value;
@@ -113,6 +120,8 @@ static void add_quoted(txd_text *text, const char *value)
             length = 1;
         } else if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f) {
             add_escaped(text, *p);
+        } else if (is_second_set(p, length)) {
+            add_escaped(text, p[1]);
         } else {
             txd_text_add_bytes(text, p, length);
         }

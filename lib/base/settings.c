@@ -113,6 +113,14 @@ static txd_status fail_expected(const txd_setting *setting, const char *expected
                     found, remedy);
 }
 
+static double number_of(const txd_setting *setting)
+{
+    bool number = setting->kind == TXD_SETTING_REAL || setting->kind == TXD_SETTING_INT;
+
+    return number ? setting->real : 0;
+}
+
+/* A bound that nobody meets, such as 1e30, is told to who went beyond it. */
 static txd_status check_number(const txd_setting *setting, const char *what, double low,
                                double high, bool ok)
 {
@@ -122,12 +130,12 @@ static txd_status check_number(const txd_setting *setting, const char *what, dou
         return TXD_OK;
     if (isinf(low) && isinf(high))
         snprintf(expected, sizeof expected, "%s", what);
-    else if (isinf(high) || high >= 0x1p63)
-        snprintf(expected, sizeof expected, "%s, at least %.17g", what, low);
-    else if (isinf(low) || low <= -0x1p63)
-        snprintf(expected, sizeof expected, "%s, at most %.17g", what, high);
+    else if (isinf(high) || (high >= 0x1p63 && !(number_of(setting) > high)))
+        snprintf(expected, sizeof expected, "%s, at least %.15g", what, low);
+    else if (isinf(low) || (low <= -0x1p63 && !(number_of(setting) < low)))
+        snprintf(expected, sizeof expected, "%s, at most %.15g", what, high);
     else
-        snprintf(expected, sizeof expected, "%s from %.17g to %.17g", what, low, high);
+        snprintf(expected, sizeof expected, "%s from %.15g to %.15g", what, low, high);
     return fail_expected(setting, expected, "");
 }
 

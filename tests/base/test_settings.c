@@ -203,8 +203,8 @@ END_TEST
 START_TEST(readers_name_place_expected_and_found)
 {
     static const char *const words[] = {"left", "right"};
-    txd_setting *root =
-        parse("\nn = 0; x = 2.5; s = \"rigth\"; big = 5L;\nl = ( 1, { q = 7; } );");
+    txd_setting *root = parse("\nn = 0; x = 2.5; s = \"rigth\"; big = 5L; far = "
+                              "2e30;\nl = ( 1, { q = 7; } );");
     int64_t integer = 9;
     size_t size = 9;
     double real = 9;
@@ -218,6 +218,14 @@ START_TEST(readers_name_place_expected_and_found)
     ck_assert_int_eq(txd_setting_size(&size, root, "x", 1, SIZE_MAX), TXD_ERR_CONFIG);
     ck_assert_str_eq(txd_message(),
                      "m.cfg:2: x: expected an integer, at least 1, found 2.5");
+    ck_assert_int_eq(txd_setting_real(&real, root, "x", 1e-6, 1e30), TXD_OK);
+    real = 9;
+    ck_assert_int_eq(txd_setting_real(&real, root, "n", 1e-6, 1e30), TXD_ERR_CONFIG);
+    ck_assert_str_eq(txd_message(),
+                     "m.cfg:2: n: expected a number, at least 1e-06, found 0");
+    ck_assert_int_eq(txd_setting_real(&real, root, "far", 0, 1e30), TXD_ERR_CONFIG);
+    ck_assert_str_eq(txd_message(),
+                     "m.cfg:2: far: expected a number from 0 to 1e+30, found 2e+30");
     ck_assert_int_eq(txd_setting_real(&real, root, "x", 0, 1), TXD_ERR_CONFIG);
     ck_assert_str_eq(txd_message(),
                      "m.cfg:2: x: expected a number from 0 to 1, found 2.5");

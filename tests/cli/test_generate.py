@@ -99,6 +99,9 @@ def refusals():
     refused("an id beyond the vocabulary", bare, "1 100000", "--ids",
             says=("100000", "not in the vocabulary"))
     refused("words instead of ids", bare, "once", "--ids", says=("once",))
+    name = os.path.join(SOURCE, "tests", "fixtures", "tokenizers", "qwen2.json")
+    refused("a tokenizer of another model", bare, "once upon", "--tokenizer", name,
+            says=("0 to 52", "not the model's", "--tokenizer"))
     refused("no token", bare, "", "--ids", says=("no token",))
     refused("no model", "nowhere", "x", says=("nowhere",))
     refused("a number of tokens that is none", bare, "1", "--ids", "-n", "many",

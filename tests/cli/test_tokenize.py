@@ -67,6 +67,28 @@ def forms():
     holds("it is a directory", result.err, "directory")
 
 
+def hostile():
+    """Control characters of the second set leave JSON what it is; a normalizer that
+    makes gigabytes of a text is refused."""
+    named = small(bpe={"vocab": {**WORDS, "\u0085": 7}, "merges": []}, added_tokens=[
+        {"id": 7, "content": "\u0085", "special": True}])
+    write("controls.json", named)
+    result = exits(0, "U+0085 as JSON", "tokenize", "controls.json", "a\u0085",
+                   "--json")
+    equal("is JSON", json.loads(result.out), {"ids": [0, 7], "pieces": ["a", "\u0085"]})
+
+    def grow(by):
+        return {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * by}
+    pieces("a normalizer that makes texts longer",
+           [write("twice.json", small(normalizer=grow(2))), "ab"], ("0 2", ["a", "ab"]))
+    write("long.txt", "a" * 50000)
+    for name, steps in {"at once": [grow(100000)], "by and by": [grow(2)] * 40}.items():
+        write("grows.json",
+              small(normalizer={"type": "Sequence", "normalizers": steps}))
+        result = exits(2, f"gigabytes {name}", "tokenize", "grows.json", "@long.txt")
+        holds("are refused", result.err, "normalizer", "times longer")
+
+
 def refusals():
     refused("another model", small(bpe={"type": "Unigram"}), "model.type")
     refused("another normalizer", small(normalizer={"type": "NFKC"}),
@@ -210,6 +232,7 @@ def real():
 
 
 forms()
+hostile()
 refusals()
 folders()
 told()

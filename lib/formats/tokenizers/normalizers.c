@@ -8,6 +8,24 @@
 #include "formats/tokenizers/tokenizer_internal.h"
 #include "formats/utf8_internal.h"
 
+/* Real tokenizers make a text at most a few times longer; a file that makes
+ * gigabytes of it is damaged or means harm. */
+#define LONGEST ((size_t)1 << 20)
+#define TIMES_LONGER 32
+
+static bool is_too_long(const txd_text *made, size_t from)
+{
+    return made->length > LONGEST && made->length / TIMES_LONGER > from;
+}
+
+static txd_status too_long(size_t from)
+{
+    return txd_fail(TXD_ERR_UNSUPPORTED,
+                    "the tokenizer's normalizer makes a text of %zu bytes more than "
+                    "%d times longer: is `normalizer` in its file damaged?",
+                    from, TIMES_LONGER);
+}
+
 /* The places of a fixed text, or of a pattern. */
 static txd_status find_places(txd_spans *out, const txd_text_step *step,
                               const char *text, size_t count)
@@ -50,6 +68,8 @@ static txd_status replace(txd_text *out, const txd_text_step *step, const char *
             txd_text_add_bytes(out, step->after.at, step->after.length);
         }
         at = place->end;
+        if (is_too_long(out, count))
+            status = too_long(count);
     }
     txd_text_add_bytes(out, text + at, count - at);
     free(places.at);
@@ -119,6 +139,8 @@ txd_status txd_normalize(txd_text *out, const txd_tokenizer *tokenizer,
 
         txd_text_init(&next);
         status = apply(&next, &tokenizer->normal.at[i], txd_text_get(out), out->length);
+        if (status == TXD_OK && is_too_long(&next, count))
+            status = too_long(count);
         if (status != TXD_OK) {
             txd_text_finish(&next);
             return status;
