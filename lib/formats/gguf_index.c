@@ -252,6 +252,26 @@ static int by_offset(const void *left, const void *right)
     return strcmp(a->info.name, b->info.name); /* qsort alone keeps no order */
 }
 
+/* Tensors follow one another but for the alignment; a hole says that one of them has
+ * another type or shape than its head states. */
+static txd_status check_place(const txd_gguf *x, const txd_gguf_tensor *t,
+                              size_t covered)
+{
+    if (t->begin < covered)
+        return txd_fail(TXD_ERR_FORMAT,
+                        "%s: byte offset %zu: tensor \"%.200s\" overlaps the data "
+                        "before it, which end at byte offset %zu",
+                        x->name, x->data + t->begin, t->info.name, x->data + covered);
+    if (t->begin - covered >= x->alignment)
+        return txd_fail(
+            TXD_ERR_FORMAT,
+            "%s: byte offset %zu: tensor \"%.200s\" leaves a hole after the "
+            "data before it, which end at byte offset %zu: is the type or "
+            "the shape of the one before wrong?",
+            x->name, x->data + t->begin, t->info.name, x->data + covered);
+    return TXD_OK;
+}
+
 /* Now that the head is read, where the data begin is known. */
 static txd_status check_data(txd_gguf *x, size_t head)
 {
@@ -269,12 +289,7 @@ static txd_status check_data(txd_gguf *x, size_t head)
     for (size_t i = 0; i < x->count; i++) {
         const txd_gguf_tensor *t = &x->tensors[i];
 
-        if (t->begin < covered)
-            return txd_fail(TXD_ERR_FORMAT,
-                            "%s: byte offset %zu: tensor \"%.200s\" overlaps the data "
-                            "before it, which end at byte offset %zu",
-                            x->name, x->data + t->begin, t->info.name,
-                            x->data + covered);
+        TXD_TRY(check_place(x, t, covered));
         if (t->begin > room || t->bytes > room - t->begin)
             return txd_fail(TXD_ERR_FORMAT,
                             "%s: byte offset %zu: tensor \"%.200s\" has %zu bytes, but "

@@ -159,6 +159,10 @@ START_TEST(offsets_that_cannot_be_are_refused)
 {
     two_tensors("b", 0);
     refused(TXD_ERR_FORMAT, "byte offset 96: tensor \"b\" overlaps the data before it");
+    two_tensors("b", 64);
+    refused(TXD_ERR_FORMAT,
+            "byte offset 160: tensor \"b\" leaves a hole after the data "
+            "before it, which end at byte offset 104");
     two_tensors("b", 4);
     refused(TXD_ERR_FORMAT, "expected a multiple of the alignment 32");
     two_tensors("b", UINT64_MAX - 31);
