@@ -130,14 +130,14 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     return TXD_OK;
 }
 
-/* Names each whole point that `keep` has a bit for. */
+/* Names each whole point that `keep` has a bit for, over and over. */
 static void listen(listener *l, observed *o, uint64_t keep)
 {
     size_t count = 0;
 
     *l = (listener){.config = &o->config};
     for (int p = 0; p < TXD_POINT_COUNT; p++)
-        if (is_whole((txd_point)p) && (keep >> p & 1) != 0)
+        if (is_whole((txd_point)p) && (keep >> p % 64 & 1) != 0)
             l->named[count++] = (txd_point)p;
     l->named[count] = TXD_POINT_COUNT;
     l->memos = txd_arena_alloc(o->arena, (o->config.n_layers + 1) * TXD_POINT_COUNT,
