@@ -108,8 +108,12 @@ INLINE void keep_first(floats block[PARTS], size_t count)
     memcpy(block, lanes, sizeof lanes);
 }
 
+/* What is added to every gain: mostly nothing, of which -0 lets the compiler know. */
+#define NO_OFFSET (-0.0f)
+
 /* The sums of g and of g y, g = (offset + gain) d_out, y = (x - mean) factor. */
-INLINE void norm_back_sums(float *level, float *along, const txd_norm_back_row *row)
+INLINE void norm_back_sums(float *level, float *along, const txd_norm_back_row *row,
+                           float offset)
 {
     floats levels[PARTS] = {{0}}, alongs[PARTS] = {{0}}, terms[PARTS];
     struct norm_back_block b;
@@ -118,7 +122,7 @@ INLINE void norm_back_sums(float *level, float *along, const txd_norm_back_row *
         norm_back_take(&b, row, i);
         EACH_PART (p) {
             size_t at = p * PART_FLOATS;
-            floats g = (load(b.gain + at) + row->scale.offset) * load(b.d_out + at);
+            floats g = (load(b.gain + at) + offset) * load(b.d_out + at);
 
             levels[p] += g;
             terms[p] = g * ((load(b.x + at) - row->scale.mean) * row->scale.factor);
@@ -133,13 +137,14 @@ INLINE void norm_back_sums(float *level, float *along, const txd_norm_back_row *
 }
 
 INLINE void norm_back_write(float *d_x, const struct norm_back_block *b,
-                            const txd_norm_back_row *row, float level, float along)
+                            const txd_norm_back_row *row, float level, float along,
+                            float offset)
 {
     const float factor = row->scale.factor;
 
     EACH_PART (p) {
         size_t at = p * PART_FLOATS;
-        floats g = (load(b->gain + at) + row->scale.offset) * load(b->d_out + at);
+        floats g = (load(b->gain + at) + offset) * load(b->d_out + at);
         floats y = (load(b->x + at) - row->scale.mean) * factor;
         floats d = factor * (g - level - y * along);
 
@@ -147,12 +152,12 @@ INLINE void norm_back_write(float *d_x, const struct norm_back_block *b,
     }
 }
 
-static inline void norm_back_row(float *d_x, const txd_norm_back_row *row)
+INLINE void norm_back_with(float *d_x, const txd_norm_back_row *row, float offset)
 {
     float level, along, n = (float)row->width, tail[LANES];
     struct norm_back_block b;
 
-    norm_back_sums(&level, &along, row);
+    norm_back_sums(&level, &along, row, offset);
     along /= n;
     level = row->root_mean_square ? 0 : level / n;
     for (size_t i = 0; i < row->width; i += LANES) {
@@ -160,13 +165,21 @@ static inline void norm_back_row(float *d_x, const txd_norm_back_row *row)
 
         norm_back_take(&b, row, i);
         if (left >= LANES) {
-            norm_back_write(d_x + i, &b, row, level, along);
+            norm_back_write(d_x + i, &b, row, level, along, offset);
             continue;
         }
         load_tail(tail, d_x + i, left, 0);
-        norm_back_write(tail, &b, row, level, along);
+        norm_back_write(tail, &b, row, level, along, offset);
         store_tail(d_x + i, tail, left);
     }
+}
+
+static inline void norm_back_row(float *d_x, const txd_norm_back_row *row)
+{
+    if (row->scale.offset == 0)
+        norm_back_with(d_x, row, NO_OFFSET);
+    else
+        norm_back_with(d_x, row, row->scale.offset);
 }
 
 /* sum += d (x - mean) factor; without x sum += d. */
