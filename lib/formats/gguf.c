@@ -13,9 +13,8 @@
 #include "formats/file.h"
 #include "formats/gguf_internal.h"
 
-#define PIECE                                                                          \
-    2048 /* elements on the way to another dtype; a multiple of all blocks             \
-          */
+/* Elements on the way to another dtype; a multiple of all blocks. */
+#define PIECE 2048
 
 typedef struct archive {
     txd_arena *arena;

@@ -266,3 +266,22 @@ txd_status observe_golden(double **out, size_t *count, observed *o, const char *
     txd_trace_destroy(trace);
     return TXD_OK;
 }
+
+unsigned observe_ulp_ask(void *self, const txd_site *site)
+{
+    (void)self;
+    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_EMBED_OUT
+               ? TXD_ASK_EDIT
+               : 0;
+}
+
+txd_status observe_ulp_edit(void *self, txd_block *block)
+{
+    uint64_t key = txd_rng_key(*(uint64_t *)self, "ulp");
+    float *values = block->value.data;
+
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
+        values[i] =
+            nextafterf(values[i], txd_rng_bits(key, i) & 1 ? INFINITY : -INFINITY);
+    return TXD_OK;
+}

@@ -63,6 +63,11 @@ void observe_finish(observed *o);
 /* The values at a site; NULL if it was not offered. */
 struct observed_site *observe_site(observed *o, const char *name);
 
+/* A tap's ask and edit (`self`: a uint64_t seed): every element of the float32
+ * embeddings to its neighbour, above or below. */
+unsigned observe_ulp_ask(void *self, const txd_site *site);
+txd_status observe_ulp_edit(void *self, txd_block *block);
+
 /* Reads a .npy as doubles into the arena; *count elements. */
 txd_status observe_golden(double **out, size_t *count, observed *o, const char *path);
 

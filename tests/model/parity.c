@@ -195,30 +195,13 @@ static void errors_of(parity *p, const char *backend, txd_tap *before, size_t of
 
 /* ---- the noise of float32 ---- */
 
-static unsigned ulp_ask(void *self, const txd_site *site)
-{
-    (void)self;
-    return site->kind == TXD_SITE_VALUE && site->point == TXD_POINT_EMBED_OUT
-               ? TXD_ASK_EDIT
-               : 0;
-}
-
-/* Every element to its neighbour, above or below. */
-static txd_status ulp_edit(void *self, txd_block *block)
-{
-    uint64_t key = txd_rng_key(*(uint64_t *)self, "ulp");
-    float *values = block->value.data;
-
-    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
-        values[i] =
-            nextafterf(values[i], txd_rng_bits(key, i) & 1 ? INFINITY : -INFINITY);
-    return TXD_OK;
-}
-
 static void measure_floors(parity *p)
 {
     for (uint64_t seed = 0; seed < 3; seed++) {
-        txd_tap tap = {.name = "ulp", .self = &seed, .ask = ulp_ask, .edit = ulp_edit};
+        txd_tap tap = {.name = "ulp",
+                       .self = &seed,
+                       .ask = observe_ulp_ask,
+                       .edit = observe_ulp_edit};
 
         errors_of(p, "ref32", &tap, offsetof(parity_value, floor));
     }
