@@ -87,6 +87,8 @@ struct txd_check {
     /* It holds one value against others within the roundoff of their format: not to be
      * judged of values that were recorded with fewer digits. */
     bool exact;
+    /* Its findings are information and it never fails: INFO is how it trips. */
+    bool informs;
     const char *const *faults; /* that must trip it; ended by NULL */
     const txd_key *keys;       /* of `checks.<name>`; ended by NULL path; may be NULL */
     /* What it must be given: point and TXD_ASK_* bits, alternatives in order of

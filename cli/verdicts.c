@@ -23,16 +23,20 @@ static bool names_fault(const txd_result *result, const char *fault)
     return false;
 }
 
-static bool is_noticing(txd_verdict verdict)
+/* Of a law that only informs, information is all that it can say. */
+static bool is_noticing(const txd_result *result)
 {
-    return verdict == TXD_VERDICT_WARN || verdict == TXD_VERDICT_FAIL ||
-           verdict == TXD_VERDICT_OPEN;
+    const txd_check *law = txd_check_find(result->check);
+
+    return result->verdict == TXD_VERDICT_WARN || result->verdict == TXD_VERDICT_FAIL ||
+           result->verdict == TXD_VERDICT_OPEN ||
+           (law && law->informs && result->verdict == TXD_VERDICT_INFO);
 }
 
 bool txd_verdicts_notice(const char *fault, const txd_result *results, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (names_fault(&results[i], fault) && is_noticing(results[i].verdict))
+        if (names_fault(&results[i], fault) && is_noticing(&results[i]))
             return true;
     return false;
 }

@@ -98,27 +98,53 @@ bool law_names(const txd_check *law, const char *fault)
     return false;
 }
 
+/* The layer that a law must name: of what is information, among others, for a healthy
+ * layer may have it too. */
+static bool names_layer(const txd_result *r, int layer)
+{
+    bool informs = txd_check_find(r->check)->informs;
+
+    if (layer == ALL_LAYERS)
+        return r->finding_count > 0;
+    for (size_t i = 0; i < (informs ? r->finding_count : r->finding_count > 0); i++)
+        if (r->findings[i].layer == layer)
+            return true;
+    return false;
+}
+
+txd_verdict tripped_verdict(const char *law)
+{
+    return txd_check_find(law)->informs ? TXD_VERDICT_INFO : TXD_VERDICT_FAIL;
+}
+
+bool only_informs(const char *fault)
+{
+    for (size_t c = 0; txd_check_at(c); c++)
+        if (law_names(txd_check_at(c), fault) && !txd_check_at(c)->informs)
+            return false;
+    return true;
+}
+
 bool trial_trips(const live *l, const trial *t, const char *law)
 {
     const txd_result *r = live_result(l, law);
 
-    return r->verdict == TXD_VERDICT_FAIL && r->finding_count > 0 &&
-           (t->layer == ALL_LAYERS || r->findings[0].layer == t->layer);
+    return r->verdict == tripped_verdict(law) && names_layer(r, t->layer);
 }
 
 void expect_trip(const live *l, const trial *t, const char *law)
 {
     const txd_result *r = live_result(l, law);
+    txd_verdict verdict = tripped_verdict(law);
 
-    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "%s in %s, layer %d: %s says %s %s",
-                  t->fault, subjects[t->subject].name, t->layer, law,
+    ck_assert_msg(r->verdict == verdict, "%s in %s, layer %d: %s says %s %s", t->fault,
+                  subjects[t->subject].name, t->layer, law,
                   txd_verdict_name(r->verdict), r->note);
-    ck_assert_int_eq(txd_checks_exit(l->results, l->count, false), 1);
+    ck_assert_int_eq(txd_checks_exit(l->results, l->count, false),
+                     verdict == TXD_VERDICT_FAIL ? 1 : 0);
     ck_assert_uint_gt(r->finding_count, 0);
     ck_assert_str_ne(r->findings[0].message, "");
-    if (t->layer == ALL_LAYERS)
-        return;
-    ck_assert_msg(r->findings[0].layer == t->layer,
-                  "%s in %s, layer %d: %s names layer %d", t->fault,
-                  subjects[t->subject].name, t->layer, law, r->findings[0].layer);
+    ck_assert_msg(names_layer(r, t->layer), "%s in %s, layer %d: %s names layer %d",
+                  t->fault, subjects[t->subject].name, t->layer, law,
+                  r->findings[0].layer);
 }

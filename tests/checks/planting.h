@@ -61,7 +61,12 @@ int layers_for(int out[3], int subject, const char *fault);
 /* True if the law names the fault among those that must trip it. */
 bool law_names(const txd_check *law, const char *fault);
 
-/* Whether the law fails and says in which layer. */
+/* What the law says when it trips: FAIL, or INFO of one that only informs. Whether all
+ * laws that name a fault are such. */
+txd_verdict tripped_verdict(const char *law);
+bool only_informs(const char *fault);
+
+/* Whether the law says that, and in which layer. */
 bool trial_trips(const live *l, const trial *t, const char *law);
 /* The same, or the test fails. */
 void expect_trip(const live *l, const trial *t, const char *law);
