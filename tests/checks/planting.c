@@ -54,22 +54,33 @@ bool has_subject(int number)
     return subjects[number].model || test_model(subjects[number].name);
 }
 
+/* The group faults, and what asks for gradients where the fault has to do with them. */
+static void print_fault(char *text, size_t bytes, const trial *t)
+{
+    char layers[32] = "";
+
+    text[0] = '\0';
+    if (!t->fault)
+        return;
+    if (t->layer != ALL_LAYERS)
+        snprintf(layers, sizeof layers, " layers = \"%d\";", t->layer);
+    snprintf(text, bytes, "faults : ( { name = \"%s\";%s %s } ); %s", t->fault, layers,
+             t->rest ? t->rest : "",
+             txd_fault_is_backward(txd_fault_find(t->fault)) ? gradients : "");
+}
+
 bool trial_run_in(live *l, const trial *t, const char *backend, const char *only)
 {
     const planted_model *s = &subjects[t->subject];
-    char text[2048], layers[32] = "", from[1024] = "";
+    char text[2048], fault[512], from[1024] = "";
 
-    if (t->layer != ALL_LAYERS)
-        snprintf(layers, sizeof layers, " layers = \"%d\";", t->layer);
+    print_fault(fault, sizeof fault, t);
     if (!s->model)
         snprintf(from, sizeof from, "{ from = \"%s\"; }", test_model(s->name));
     snprintf(
         text, sizeof text,
-        "precision : { backend = \"%s\"; }; model : %s; mask : { %s }; input : %s; "
-        "faults : ( { name = \"%s\";%s %s } ); %s",
-        backend, s->model ? s->model : from, t->mask ? t->mask : "", s->input, t->fault,
-        layers, t->rest ? t->rest : "",
-        txd_fault_is_backward(txd_fault_find(t->fault)) ? gradients : "");
+        "precision : { backend = \"%s\"; }; model : %s; mask : { %s }; input : %s; %s",
+        backend, s->model ? s->model : from, t->mask ? t->mask : "", s->input, fault);
     live_run(l, text, only);
     return l->inapplicable == NULL;
 }

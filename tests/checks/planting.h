@@ -40,7 +40,7 @@ enum { ALL_LAYERS = -1 };
 
 typedef struct trial {
     int subject;
-    const char *fault;
+    const char *fault; /* NULL = none */
     int layer;        /* ALL_LAYERS: no selector */
     const char *rest; /* other selectors; NULL = none */
     const char *mask; /* keys of the group mask; NULL = none */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Faults against laws on real models: every law, with all others disabled, trips on
- * each of its faults in the first, a middle and the last layer, and says where. The
- * whole table is printed at the end of the tests.
+ * each of its faults in the first, a middle and the last layer, and says where.
  */
 #include "planting.h"
 
@@ -264,66 +263,8 @@ START_TEST(the_cause_of_a_nan_is_named)
 }
 END_TEST
 
-/* ---- the table ---- */
-
-static const char *cell(txd_verdict verdict)
-{
-    if (verdict == TXD_VERDICT_PASS)
-        return ".";
-    return verdict == TXD_VERDICT_FAIL ? "FAIL" : txd_verdict_name(verdict);
-}
-
-static void print_row(FILE *out, const trial *t)
-{
-    char layer[16] = "-";
-    live l;
-
-    if (t->layer != ALL_LAYERS)
-        snprintf(layer, sizeof layer, "%d", t->layer);
-    fprintf(out, "%-26s %-14s %-5s", t->fault, subjects[t->subject].name, layer);
-    if (!trial_run(&l, t, NULL))
-        fprintf(out, "  cannot act here");
-    for (size_t i = 0; i < l.count; i++)
-        fprintf(out, "  %-*s", (int)strlen(l.results[i].check),
-                cell(l.results[i].verdict));
-    if (!l.inapplicable && !txd_glob_list(below_rounding, t->fault))
-        ck_assert(only_informs(t->fault) ||
-                  txd_checks_exit(l.results, l.count, false) == 1);
-    fprintf(out, "\n");
-    live_finish(&l);
-}
-
-START_TEST(the_table_of_faults_and_laws_is_printed)
-{
-    FILE *out;
-    int layers[3];
-
-    if (!has_models())
-        test_skip(TEST_NO_MODEL);
-    out = fopen(test_table("faults_and_laws.txt"), "w");
-    ck_assert_ptr_nonnull(out);
-    fprintf(out, "Faults against laws (. = the law holds)\n\n%-26s %-14s %-5s", "fault",
-            "model", "layer");
-    for (size_t c = 0; txd_check_at(c); c++)
-        fprintf(out, "  %s", txd_check_at(c)->name);
-    fprintf(out, "\n");
-    for (size_t f = 0; txd_fault_at(f); f++)
-        for (int subject = 0; subject < SUBJECTS; subject++) {
-            const char *name = txd_fault_name(txd_fault_at(f));
-            int count = layers_for(layers, subject, name);
-
-            /* Of drawn models the middle layer is enough here. */
-            for (int i = 0; i < count; i++)
-                if (subject < SUBJECT_REAL || i == count / 2)
-                    print_row(out, &(trial){subject, name, layers[i], NULL, NULL});
-        }
-    ck_assert_int_eq(fclose(out), 0);
-}
-END_TEST
-
 TEST_MAIN(every_law_alone_trips_on_each_of_its_faults,
           every_fault_is_found_by_a_law_alone_in_every_model,
           a_fault_of_one_head_is_found_in_the_first_a_middle_and_the_last_head,
           a_mask_off_by_one_at_query_5_alone_is_found_and_at_query_0_too,
-          findings_name_what_went_wrong, the_cause_of_a_nan_is_named,
-          the_table_of_faults_and_laws_is_printed)
+          findings_name_what_went_wrong, the_cause_of_a_nan_is_named)
