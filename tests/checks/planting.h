@@ -41,9 +41,9 @@ enum { ALL_LAYERS = -1 };
 typedef struct trial {
     int subject;
     const char *fault; /* NULL = none */
-    int layer;        /* ALL_LAYERS: no selector */
-    const char *rest; /* other selectors; NULL = none */
-    const char *mask; /* keys of the group mask; NULL = none */
+    int layer;         /* ALL_LAYERS: no selector */
+    const char *rest;  /* other selectors; NULL = none */
+    const char *mask;  /* keys of the group mask; NULL = none */
 } trial;
 
 /* Runs it in cpu32, or in `backend`, under the laws `only` (NULL = all). False if the
