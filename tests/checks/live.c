@@ -23,12 +23,17 @@ static void open_model(live *l)
     OK(txd_input_source_create(&l->source, l->root, &l->claimed, 1));
 }
 
+static bool is_filled(const live *l)
+{
+    return l->planted && l->planted->fill;
+}
+
 static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
 {
     txd_fault_scene scene = {.claimed = &l->claimed,
                              .inputs = inputs,
                              .backend = backend,
-                             .trained = l->checkpoint != NULL,
+                             .trained = l->checkpoint || is_filled(l),
                              .forward_only = !txd_record_asks_gradients(l->root)};
     txd_status status;
 
@@ -45,6 +50,8 @@ static bool plant(live *l, const txd_inputs *inputs, const txd_backend *backend)
         OK(txd_plan_override(l->plan, l->planted->override));
     if (l->planted && l->planted->tap)
         OK(txd_plan_tap(l->plan, l->planted->tap));
+    if (l->planted && l->planted->plan)
+        OK(l->planted->plan(l->plan, l->planted->self));
     return true;
 }
 
@@ -58,6 +65,8 @@ static void bind(live *l, const txd_backend *backend)
         OK(txd_params_create(&l->params, &l->claimed, TXD_F32));
         OK(txd_params_init(l->params, &l->claimed, l->root, 1, 1));
     }
+    if (is_filled(l))
+        l->planted->fill(l->params, l->planted->self);
     if (l->plan)
         OK(txd_plan_edit_params(l->plan, l->params));
     OK(txd_model_create(&l->model, backend, actual, l->params, 1));
@@ -126,13 +135,15 @@ static txd_tap **join_taps(live *l, const tape *t, size_t *count)
 {
     size_t laws;
     txd_tap *const *judging = txd_checks_taps(l->checks, &laws);
-    txd_tap **taps = txd_arena_alloc(l->arena, t->count + laws, sizeof *taps);
+    txd_tap **taps = txd_arena_alloc(l->arena, t->count + laws + 1, sizeof *taps);
 
     for (size_t i = 0; i < t->count; i++)
         taps[i] = t->taps[i];
     for (size_t i = 0; i < laws; i++)
         taps[t->count + i] = judging[i];
     *count = t->count + laws;
+    if (l->planted && l->planted->watch)
+        taps[(*count)++] = l->planted->watch;
     return taps;
 }
 
@@ -146,10 +157,46 @@ static void fill_memory(live *l, txd_encoder *encoder, txd_inputs *inputs, size_
     OK(txd_encoder_pass(encoder, inputs, &tokens, (int)step));
 }
 
+/* Columns [first, first + count) of an array (b, t). */
+static int32_t *cut(live *l, const txd_inputs *from, const int32_t *array, size_t first,
+                    size_t count)
+{
+    int32_t *out = txd_arena_alloc(l->arena, from->batch * count, sizeof *out);
+
+    for (size_t b = 0; b < from->batch; b++)
+        memcpy(out + b * count, array + b * from->length + first, count * sizeof *out);
+    return out;
+}
+
+/* One sequence, in chunks. */
+static void run_chunks(live *l, txd_run *run)
+{
+    size_t count, step = 0;
+    txd_inputs all;
+
+    OK(txd_input_source_step(&all, l->source, l->arena, 0));
+    for (size_t first = 0; first < all.length; first += count) {
+        txd_inputs part = all;
+
+        count = all.length - first < l->planted->chunk ? all.length - first
+                                                       : l->planted->chunk;
+        part.length = count;
+        part.tokens = cut(l, &all, all.tokens, first, count);
+        part.positions = cut(l, &all, all.positions, first, count);
+        part.valid = cut(l, &all, all.valid, first, count);
+        part.document = cut(l, &all, all.document, first, count);
+        OK(txd_run_pass(run, &part, (int)step++));
+    }
+}
+
 static void run_steps(live *l, txd_encoder *encoder, txd_run *run, tape *t)
 {
     txd_inputs inputs;
 
+    if (l->cache) {
+        run_chunks(l, run);
+        return;
+    }
     for (size_t step = 0; step < txd_input_source_steps(l->source); step++) {
         OK(txd_input_source_step(&inputs, l->source, l->arena, step));
         fill_memory(l, encoder, &inputs, step);
@@ -160,6 +207,14 @@ static void run_steps(live *l, txd_encoder *encoder, txd_run *run, tape *t)
             OK(txd_recorder_step_end(t->recorder, txd_run_loss(run),
                                      txd_run_gradient_norm(run)));
     }
+}
+
+static void start_cache(live *l)
+{
+    size_t batch, length;
+
+    txd_input_source_shape(&batch, &length, l->source);
+    OK(txd_cache_create(&l->cache, l->model, batch, length));
 }
 
 static int threads_of(const live *l)
@@ -177,7 +232,7 @@ static void judge(live *l, const txd_backend *backend, const char *only)
                                .threads = threads_of(l)};
     txd_check_context context = {.claimed = &l->claimed,
                                  .format = txd_backend_format(backend),
-                                 .is_drawn = !l->checkpoint,
+                                 .is_drawn = !l->checkpoint && !is_filled(l),
                                  .run = &options};
     txd_encoder *encoder = NULL;
     txd_run *run;
@@ -190,6 +245,9 @@ static void judge(live *l, const txd_backend *backend, const char *only)
     OK(txd_checks_create(&l->checks, &context, l->root, &select, NULL, NULL));
     start_tape(&t, l, backend);
     options.taps = join_taps(l, &t, &options.tap_count);
+    if (l->planted && l->planted->chunk)
+        start_cache(l);
+    options.cache = l->cache;
     OK(txd_run_create(&run, l->model, &options));
     run_steps(l, encoder, run, &t);
     txd_run_destroy(run);
@@ -246,6 +304,7 @@ void live_edit(live *l, const char *cfg, const char *only, txd_tap *edit)
 void live_finish(live *l)
 {
     txd_checks_destroy(l->checks);
+    txd_cache_destroy(l->cache);
     txd_model_destroy(l->model);
     txd_params_destroy(l->params);
     txd_plan_destroy(l->plan);

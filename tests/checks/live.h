@@ -6,6 +6,7 @@
 #define TXD_TESTS_CHECKS_LIVE_H
 
 #include "checks/check.h"
+#include "model/cache.h"
 #include "model/plan.h"
 #include "probes/recorder.h"
 #include "suite.h"
@@ -16,6 +17,12 @@ typedef struct live_plant {
     const struct txd_override *override;
     const char *record; /* where to record */
     int threads;        /* 0 = 1 */
+    txd_tap *watch;     /* that reads, beside the laws' */
+    /* Gives the parameters their values, which then are no drawn ones. */
+    void (*fill)(txd_params *params, const void *self);
+    txd_status (*plan)(txd_plan *plan, const void *self); /* plants more */
+    const void *self;                                     /* of these two */
+    size_t chunk; /* tokens per pass into a cache, whose steps they are; 0 = no cache */
 } live_plant;
 
 typedef struct live {
@@ -29,6 +36,7 @@ typedef struct live {
     txd_plan *plan;
     txd_params *params;
     txd_model *model;
+    txd_cache *cache; /* where the sequence comes in chunks */
     txd_checks *checks;
     const txd_result *results;
     size_t count;

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of bugs are run: the healthy toy under all laws, the toy with its bug under one.
+ */
+#include "bug.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults/fault.h"
+
+const txd_fault_use bug_everywhere = {.name = "planted by the test"};
+
+/* ---- parameters ---- */
+
+static void put(txd_tensor *value, const char *name, size_t i, double to)
+{
+    ck_assert_msg(i < txd_tensor_count(value), "%s: it has %zu elements", name,
+                  txd_tensor_count(value));
+    ((float *)value->data)[i] = (float)to;
+}
+
+/* "row,column=value", "diagonal=value", "all=value" or "value". */
+static void put_word(txd_tensor *value, const char *name, const char *word, size_t n)
+{
+    size_t rows = value->dims[0], columns = txd_tensor_count(value) / rows;
+    const char *equals = strchr(word, '=');
+    double to = strtod(equals ? equals + 1 : word, NULL);
+    unsigned row, column;
+
+    if (!equals)
+        put(value, name, n, to);
+    else if (strncmp(word, "all=", 4) == 0)
+        for (size_t i = 0; i < rows * columns; i++)
+            put(value, name, i, to);
+    else if (strncmp(word, "diagonal=", 9) == 0)
+        for (size_t i = 0; i < rows && i < columns; i++)
+            put(value, name, i * columns + i, to);
+    else if (sscanf(word, "%u,%u=", &row, &column) == 2)
+        put(value, name, row * columns + column, to);
+    else
+        ck_abort_msg("%s: \"%s\"", name, word);
+}
+
+static void fill(txd_params *params, const void *self)
+{
+    const bug *b = self;
+    const toy_param *p = b->toy->params;
+
+    for (int i = 0; i < TOY_PARAMS && p[i].name; i++) {
+        txd_param *param = txd_params_find(params, p[i].name);
+        char text[1024], *rest, *word;
+        size_t n = 0;
+
+        ck_assert_msg(param != NULL, "B%02d: no parameter %s", b->entry, p[i].name);
+        ck_assert_uint_lt(strlen(p[i].text), sizeof text);
+        strcpy(text, p[i].text);
+        memset(param->value.data, 0, txd_tensor_count(&param->value) * sizeof(float));
+        for (word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+            put_word(&param->value, p[i].name, word, n++);
+        ck_assert_msg(strchr(p[i].text, '=') || n == txd_tensor_count(&param->value),
+                      "B%02d: %s has %zu elements, not %zu", b->entry, p[i].name,
+                      txd_tensor_count(&param->value), n);
+    }
+}
+
+/* ---- edits ---- */
+
+struct edit {
+    txd_point point;
+    int layer;
+    void (*change)(txd_block *block);
+};
+
+static unsigned ask_edit(void *self, const txd_site *site)
+{
+    const struct edit *e = self;
+
+    return site->kind == TXD_SITE_VALUE && site->point == e->point &&
+                   site->layer == e->layer
+               ? TXD_ASK_VALUE | TXD_ASK_EDIT
+               : 0;
+}
+
+static txd_status do_edit(void *self, txd_block *block)
+{
+    ((const struct edit *)self)->change(block);
+    return TXD_OK;
+}
+
+txd_status bug_edit(txd_plan *plan, txd_point point, int layer,
+                    void (*change)(txd_block *block))
+{
+    struct edit *e = txd_arena_alloc(plan->arena, 1, sizeof *e);
+
+    if (!e)
+        return TXD_ERR_MEMORY;
+    *e = (struct edit){point, layer, change};
+    return txd_plan_tap(
+        plan, &(txd_tap){.name = "bug", .self = e, .ask = ask_edit, .edit = do_edit});
+}
+
+double bug_get(const txd_block *block, size_t i)
+{
+    return txd_tensor_get(&block->value, i);
+}
+
+void bug_set(txd_block *block, size_t i, double value)
+{
+    txd_convert((char *)block->value.data + i * txd_dtype_bytes(block->value.dtype),
+                block->value.dtype, &value, TXD_F64, 1);
+}
+
+/* ---- values that are shown ---- */
+
+enum { KEPT = 4096 };
+
+typedef struct watched {
+    txd_point point;
+    int layer;
+    bool sums;
+    int rank;
+    size_t dims[TXD_MAX_RANK];
+    double values[KEPT]; /* of the last step */
+} watched;
+
+typedef struct watch {
+    watched kept[BUG_SHOWN];
+    int count;
+} watch;
+
+static unsigned ask_watch(void *self, const txd_site *site)
+{
+    const watch *w = self;
+
+    for (int i = 0; i < w->count; i++)
+        if (site->kind == TXD_SITE_VALUE && site->point == w->kept[i].point &&
+            site->layer == w->kept[i].layer)
+            return TXD_ASK_VALUE;
+    return 0;
+}
+
+/* Copies a block, which has any number of leading axes of one place, into the whole. */
+static void keep(watched *w, const txd_block *block)
+{
+    size_t count = txd_tensor_count(&block->value);
+
+    w->rank = block->value.rank;
+    memcpy(w->dims, block->dims, sizeof w->dims);
+    for (size_t i = 0; i < count; i++) {
+        size_t rest = i, at = 0, stride = 1;
+
+        for (int axis = w->rank - 1; axis >= 0; axis--) {
+            at += (block->start[axis] + rest % block->value.dims[axis]) * stride;
+            stride *= w->dims[axis];
+            rest /= block->value.dims[axis];
+        }
+        ck_assert_uint_lt(at, KEPT);
+        w->values[at] = txd_tensor_get(&block->value, i);
+    }
+}
+
+static txd_status see(void *self, const txd_block *block, const void *slot)
+{
+    watch *w = self;
+
+    (void)slot;
+    for (int i = 0; i < w->count; i++)
+        if (block->site->point == w->kept[i].point &&
+            block->site->layer == w->kept[i].layer)
+            keep(&w->kept[i], block);
+    return TXD_OK;
+}
+
+/* "sums of layers.0.attn.weights[0,0,*,*]": the name; where the places begin. */
+static const char *name_of(char name[64], bool *sums, const char *what)
+{
+    const char *places;
+
+    *sums = strncmp(what, "sums of ", 8) == 0;
+    what += *sums ? 8 : 0;
+    places = strchr(what, '[');
+    snprintf(name, 64, "%.*s", (int)(places ? (size_t)(places - what) : strlen(what)),
+             what);
+    return places;
+}
+
+static void watch_start(watch *w, const bug *b)
+{
+    *w = (watch){0};
+    for (int i = 0; i < BUG_SHOWN && b->shown[i].what; i++, w->count++) {
+        char name[64];
+
+        name_of(name, &w->kept[i].sums, b->shown[i].what);
+        OK(txd_point_parse(&w->kept[i].point, &w->kept[i].layer, name));
+    }
+}
+
+static bool is_chosen(const watched *w, const char *places, size_t i)
+{
+    for (int axis = w->rank - 1; places && axis >= 0; axis--) {
+        size_t place = i % w->dims[axis];
+        const char *at = places;
+
+        for (int skip = 0; skip < axis; skip++)
+            at = strchr(at + 1, ',');
+        if (at[1] != '*' && strtoul(at + 1, NULL, 10) != place)
+            return false;
+        i /= w->dims[axis];
+    }
+    return true;
+}
+
+/* The chosen values in order, or their sums over the last axis. */
+static size_t choose(double *out, const watched *w, const char *what)
+{
+    char name[64];
+    bool sums;
+    const char *places = name_of(name, &sums, what);
+    size_t total = 1, count = 0, last = w->dims[w->rank - 1];
+
+    for (int axis = 0; axis < w->rank; axis++)
+        total *= w->dims[axis];
+    for (size_t i = 0; i < total; i++) {
+        if (!is_chosen(w, places, i))
+            continue;
+        if (!sums || i % last == 0)
+            out[count++] = 0;
+        out[count - 1] += w->values[i];
+    }
+    return count;
+}
+
+/* Half a unit of the last digit that is printed. */
+static double tolerance(const char *number)
+{
+    const char *point = strchr(number, '.'), *power = strpbrk(number, "eE");
+    int digits = point ? (int)strspn(point + 1, "0123456789") : 0;
+
+    return 0.5001 * pow(10, (power ? atoi(power + 1) : 0) - (digits ? digits : 6));
+}
+
+static void expect(const bug *b, const watched *w, const bug_shown *shown,
+                   const char *numbers, double roundoff)
+{
+    static double values[KEPT];
+    size_t count = choose(values, w, shown->what), n = 0;
+    char text[1024], *rest, *word;
+
+    snprintf(text, sizeof text, "%s", numbers);
+    for (word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        double want = strtod(word, NULL);
+        double allowed = tolerance(word) + roundoff * fabs(want);
+        bool same = n < count && (isnan(want) ? isnan(values[n]) : values[n] == want);
+
+        if (!same && !(n < count && fabs(values[n] - want) <= allowed))
+            ck_abort_msg("B%02d, %s: element %zu of %zu is %.9g, not %s", b->entry,
+                         shown->what, n, count, n < count ? values[n] : (double)NAN,
+                         word);
+        n++;
+    }
+    ck_assert_msg(n == count, "B%02d, %s: %zu values, not %zu", b->entry, shown->what,
+                  count, n);
+}
+
+/* ---- runs ---- */
+
+static txd_status plant(txd_plan *plan, const void *self)
+{
+    const bug *b = self;
+
+    return b->plant ? b->plant(plan) : TXD_OK;
+}
+
+static void expect_silence(const bug *b, const live *l, const char *backend)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const txd_result *r = &l->results[i];
+
+        if (r->verdict == TXD_VERDICT_PASS || r->verdict == TXD_VERDICT_INFO ||
+            r->verdict == TXD_VERDICT_SKIP)
+            continue;
+        if (b->toy->uniform && strcmp(r->check, "attention_collapse") == 0)
+            continue;
+        ck_abort_msg("B%02d in %s: %s says %s: %s %s", b->entry, backend, r->check,
+                     txd_verdict_name(r->verdict),
+                     r->finding_count ? r->findings[0].message : "", r->note);
+    }
+}
+
+static void expect_law(const bug *b, const live *l, const char *backend)
+{
+    const txd_result *r = live_result(l, b->law);
+
+    ck_assert_msg(r->verdict == TXD_VERDICT_FAIL, "B%02d in %s: %s says %s %s",
+                  b->entry, backend, b->law, txd_verdict_name(r->verdict), r->note);
+    ck_assert_uint_gt(r->finding_count, 0);
+    ck_assert_msg(!b->word || strstr(r->findings[0].message, b->word),
+                  "B%02d: no \"%s\" in \"%s\"", b->entry, b->word,
+                  r->findings[0].message);
+}
+
+static double roundoff_of(const char *backend)
+{
+    return strcmp(backend, "ref64") == 0 ? 0 : 1e-6;
+}
+
+static void run(const bug *b, const char *backend, bool planted)
+{
+    const bool silent = !planted || !b->law;
+    watch *w = calloc(1, sizeof *w);
+    char cfg[4096];
+    live l;
+    txd_tap tap = {.name = "watch", .self = w, .ask = ask_watch, .merge = see};
+    const live_plant plants = {.watch = &tap,
+                               .fill = fill,
+                               .plan = planted ? plant : NULL,
+                               .self = b,
+                               .chunk = b->toy->chunk};
+
+    ck_assert_ptr_nonnull(w);
+    watch_start(w, b);
+    ck_assert_int_lt(snprintf(cfg, sizeof cfg,
+                              "precision : { backend = \"%s\"; }; faults : ( %s%s%s ); "
+                              "%s",
+                              backend, planted && b->fault ? "{ " : "",
+                              planted && b->fault ? b->fault : "",
+                              planted && b->fault ? " }" : "", b->toy->cfg),
+                     (int)sizeof cfg);
+    live_run_planted(&l, cfg, silent ? NULL : b->law, &plants);
+    ck_assert_msg(!l.inapplicable, "B%02d: %s", b->entry, l.inapplicable);
+    for (int i = 0; i < w->count; i++)
+        expect(b, &w->kept[i], &b->shown[i],
+               planted && b->shown[i].wrong ? b->shown[i].wrong : b->shown[i].expected,
+               roundoff_of(backend));
+    if (silent)
+        expect_silence(b, &l, backend);
+    else
+        expect_law(b, &l, backend);
+    live_finish(&l);
+    free(w);
+}
+
+void bugs_try(const bug *rows, size_t count, const char *test)
+{
+    static const char *const backends[] = {"ref64", "cpu32"};
+    int entry = atoi(test + 1), found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const bug *b = &rows[i];
+
+        if (b->entry != entry)
+            continue;
+        found++;
+        for (int k = 0; k < (b->backend ? 1 : 2); k++) {
+            const char *backend = b->backend ? b->backend : backends[k];
+
+            run(b, b->elsewhere ? b->elsewhere : backend, false);
+            if (b->fault || b->plant)
+                run(b, backend, true);
+        }
+    }
+    ck_assert_msg(found > 0, "no row of B%02d", entry);
+}
+
+void bugs_table(const char *file, const bug *rows, size_t count,
+                const TTest *const *tests, size_t test_count)
+{
+    FILE *out = fopen(test_table(file), "w");
+
+    ck_assert_ptr_nonnull(out);
+    for (size_t i = 0; i < count; i++) {
+        const TTest *test = NULL;
+
+        for (size_t t = 0; t < test_count; t++)
+            if (atoi(tests[t]->name + 1) == rows[i].entry)
+                test = tests[t];
+        ck_assert_msg(test != NULL, "no test runs B%02d", rows[i].entry);
+        fprintf(out, "B%02d  %-40s %-24s %s\n", rows[i].entry,
+                rows[i].report ? rows[i].report : "",
+                rows[i].law ? rows[i].law : "nothing speaks", test->name + 4);
+    }
+    ck_assert_int_eq(fclose(out), 0);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bugs of masks: uniform scores, so that a row of attention is the mean of the values
+ * that it sees.
+ */
+#include "bug.h"
+
+#include <math.h>
+
+#include "faults/wrap.h"
+
+#define HEADS "layers.0.attn.heads"
+#define WEIGHTS "layers.0.attn.weights"
+#define CAUSAL "1 1.5 2.333333 3.75"
+#define ALL "3.75 3.75 3.75 3.75"
+
+/* One head, no score but 0, values 1, 2, 4, 8: tokens are unit vectors, which the norm
+ * leaves as they are. The fifth, of padding, is the mean of the first two. */
+#define UNIFORM(groups)                                                                \
+    {                                                                                  \
+        "model : { preset = \"llama\"; positions = \"none\"; norm_eps = 0.0; vocab = " \
+        "5; d_model = 5; n_heads = 1; n_layers = 1; head_dim = 4; value_dim = 1; "     \
+        "d_ff "                                                                        \
+        "= 8; }; " groups,                                                             \
+            {{"embed.tok.weight", "diagonal=1"},                                       \
+             {"layers.0.norm1.weight", "all=0.44721360"},                              \
+             {"layers.0.attn.q.weight", "all=0"},                                      \
+             {"layers.0.attn.v.weight", "1 2 4 8 1.5"}},                               \
+            true, 0                                                                    \
+    }
+#define TOKENS "input : { tokens = [0, 1, 2, 3]; }; "
+
+static const toy u4 = UNIFORM(TOKENS);
+static const toy u4_open = UNIFORM(TOKENS "mask : { causal = false; };");
+static const toy left_padded = UNIFORM(
+    "input : { tokens = ([0, 1, 2, 3], [2, 3]); pad = \"left\"; pad_id = 4; };");
+static const toy right_padded =
+    UNIFORM("input : { tokens = ([0, 1, 2, 3], [0, 1]); };");
+static const toy packed =
+    UNIFORM("input : { tokens = [0, 1, 2, 3]; documents = [0, 0, 1, 1]; };");
+static const toy window = UNIFORM(TOKENS "mask : { window = 2; };");
+static const toy window_of_3 = UNIFORM(TOKENS "mask : { window = 3; };");
+static const toy nan_rows = UNIFORM(TOKENS "mask : { masked_row = \"nan\"; };");
+
+/* ---- what is planted here ---- */
+
+/* The softmax sees every cell, then hidden ones become 0 and the row is divided by what
+ * is left. */
+static txd_status renormalise(txd_ctx *ctx, const struct txd_softmax_args *args)
+{
+    const txd_op_site *at = &args->at;
+
+    (void)ctx;
+    for (size_t r = 0; r < args->rows; r++) {
+        size_t row = r * args->stride;
+        double sum = 0;
+
+        for (size_t j = 0; j < args->keys; j++) {
+            double score = txd_wrap_get(at, args->masked, row + j);
+
+            txd_wrap_set(at, args->out, row + j, isfinite(score) ? exp(score) / 7 : 0);
+            sum += txd_wrap_get(at, args->out, row + j);
+        }
+        for (size_t j = 0; j < args->keys; j++)
+            txd_wrap_set(at, args->out, row + j,
+                         txd_wrap_get(at, args->out, row + j) / sum);
+        args->max[r] = 0;
+        args->lse[r] = log(sum * 7);
+    }
+    return TXD_OK;
+}
+
+static txd_status mask_then_renormalise(txd_plan *plan)
+{
+    static const struct txd_ops mine = {.softmax = renormalise};
+
+    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
+}
+
+/* Zeros where the query is padding: batch row 1, the first two tokens. */
+static void zero_padding(txd_block *block)
+{
+    size_t half = txd_tensor_count(&block->value) / 2;
+
+    for (size_t i = 0; i < half / 2; i++)
+        bug_set(block, half + i, 1000);
+}
+
+static txd_status other_pad_rows(txd_plan *plan)
+{
+    TXD_TRY(bug_edit(plan, TXD_POINT_ATTN_HEADS, 0, zero_padding));
+    return bug_edit(plan, TXD_POINT_ATTN_MERGED, 0, zero_padding);
+}
+
+static const bug rows[] = {
+    {1, "keras-team/keras#23038", &u4, "name = \"mask_missing\";", NULL, "causality",
+     .shown = {{HEADS, CAUSAL, ALL}}},
+    {2, "facebookresearch/xformers#103", &u4, "name = \"mask_missing\";", NULL,
+     "causality", .shown = {{WEIGHTS "[0,0,0,*]", "1 0 0 0", "0.25 0.25 0.25 0.25"}}},
+    {6, "pytorch/tutorials#2250", &u4, .shown = {{HEADS, CAUSAL}}},
+    {6, "pytorch/tutorials#2250", &u4_open, .shown = {{HEADS, ALL}}},
+    {9, "lucidrains/x-transformers#160", &nan_rows, "name = \"mask_inverted\";", NULL,
+     "causality", .shown = {{HEADS, CAUSAL, "4.666667 6 8 nan"}}},
+    {11, "huggingface/pytorch-image-models#2236", &u4, "name = \"mask_after_softmax\";",
+     NULL, "row_sum",
+     .shown = {{HEADS, CAUSAL, "0.25 0.75 1.75 3.75"},
+               {"sums of " WEIGHTS, "1 1 1 1", "0.25 0.5 0.75 1"}}},
+    {12, "ruotianluo/self-critical.pytorch#89", &u4, NULL, mask_then_renormalise,
+     .shown = {{HEADS, CAUSAL, CAUSAL}}},
+    {13, "jingyaogong/minimind-v#76", &left_padded, "name = \"padding_ignored\";", NULL,
+     "padding",
+     .shown = {{HEADS "[1,0,2,*]", "4", "2.333333"}, {HEADS "[1,0,3,*]", "6", "3.75"}}},
+    {13, "jingyaogong/minimind-v#76", &right_padded,
+     .shown = {{HEADS "[1,0,1,*]", "1.5"}}},
+    {16, "huggingface/nanoVLM#204", &packed, .shown = {{HEADS, "1 1.5 4 6"}}},
+    {18, "huggingface/transformers#39408", &window, .shown = {{HEADS, "1 1.5 3 6"}}},
+    {19, "vllm-project/vllm#3385", &window_of_3,
+     .shown = {{HEADS, "1 1.5 2.333333 4.666667"}}},
+    {21, "huggingface/transformers#26572", &left_padded, NULL, other_pad_rows,
+     .shown = {{HEADS "[1,0,*,*]", "4 4 4 6", "1000 1000 4 6"}}},
+};
+
+#define LIST(X)                                                                        \
+    X(b01_the_causal_mask_is_lost_where_weights_are_asked_for)                         \
+    X(b02_a_causal_flag_without_a_mask_is_ignored)                                     \
+    X(b06_an_offset_of_one_leaves_the_diagonal_open_and_is_right)                      \
+    X(b09_true_means_drop_to_one_and_keep_to_the_other)                                \
+    X(b11_the_mask_comes_after_the_softmax)                                            \
+    X(b12_a_mask_after_the_softmax_with_new_sums_is_equal)                             \
+    X(b13_padding_is_left_out_of_the_loss_but_not_of_attention)                        \
+    X(b16_packed_texts_see_each_other)                                                 \
+    X(b18_a_window_is_one_key_too_wide)                                                \
+    X(b19_two_conventions_of_a_window)                                                 \
+    X(b21_rows_of_padding_differ)
+
+BUGS_MAIN(LIST, "bugs_masks.txt")
