@@ -36,7 +36,8 @@ txd_op_site txd_tile_at(const struct txd_attention *job, const struct txd_tile *
 size_t txd_tile_key_row(const struct txd_attention *job, const struct txd_tile *tile)
 {
     const txd_config *c = job->run->model->config;
-    size_t group = tile->head / (c->n_heads / c->n_kv_heads);
+    const uint32_t *order = c->layers[job->layer].kv_heads;
+    size_t group = order ? order[tile->head] : txd_kv_head_of(c, tile->head);
 
     return (tile->batch * c->n_kv_heads + group) * job->key_rows;
 }

@@ -94,6 +94,8 @@ typedef struct txd_layer_config {
     bool rope_exact;
     double rope_attention_factor;
     txd_softmax_precision softmax;
+    /* (n_heads): the KV head that each query head reads; NULL = txd_kv_head_of. */
+    const uint32_t *kv_heads;
 } txd_layer_config;
 
 typedef struct txd_config {
@@ -150,6 +152,13 @@ txd_status txd_config_read(txd_config *out, txd_arena *arena, const txd_setting 
  * decoder's first block is, so that a configuration that is printed and read again has
  * the same one. */
 txd_status txd_config_make_encoder(txd_config *config, txd_arena *arena);
+
+/* The KV head of a query head as models share them: the first n_heads / n_kv_heads
+ * heads read the first, the next as many the second. */
+static inline size_t txd_kv_head_of(const txd_config *config, size_t head)
+{
+    return head / (config->n_heads / config->n_kv_heads);
+}
 
 /* True if logits are multiplied by something. */
 bool txd_config_scales_logits(const txd_config *config);

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DRAWN(preset, more)                                                            \
-    "{ preset = \"" preset "\"; vocab = 97; d_model = 48; n_heads = 4; n_layers = 5; " \
+#define DRAWN_OF(preset, heads, more)                                                  \
+    "{ preset = \"" preset "\"; vocab = 97; d_model = 48; n_heads = " heads            \
+    "; n_layers = 5; "                                                                 \
     "d_ff = 96; max_seq_len = 64; " more " }"
+#define DRAWN(preset, more) DRAWN_OF(preset, "4", more)
 #define TOKENS(more)                                                                   \
     "{ tokens = ([1, 5, 9, 2, 7, 3, 11, 40, 13, 14, 22], [4, 4, 8, 96, 17, 60], "      \
     "[3, 1, 2, 9, 60, 12, 33, 5]); " more " }"
@@ -39,8 +41,9 @@ const planted_model subjects[SUBJECTS] = {
            "= true; tie_embeddings = false;"),
      TOKENS(""), 5},
     {"slopes",
-     DRAWN("gpt2", "positions = \"alibi\"; sinks = true; score_softcap = 4.0; "
-                   "n_kv_heads = 2;"),
+     DRAWN_OF("gpt2", "6",
+              "positions = \"alibi\"; sinks = true; score_softcap = 4.0; "
+              "n_kv_heads = 2;"),
      TOKENS(""), 5},
     {"ranges", DRAWN("llama", "positions = \"relative\"; qk_norm = \"head\";"),
      TOKENS(""), 5},
