@@ -69,6 +69,15 @@ txd_status txd_plan_wrap(txd_plan *plan, const txd_fault_use *use,
     return TXD_OK;
 }
 
+/* Their operations come behind those of the layers (model/run.c). */
+txd_status txd_plan_wrap_ends(txd_plan *plan, const txd_fault_use *use,
+                              const struct txd_ops *mine, const void *more)
+{
+    const txd_wrap wrap = {.use = use, .mine = mine, .more = more};
+
+    return put(plan, &wrap, (int)plan->config.n_layers, false);
+}
+
 txd_status txd_plan_replace(txd_plan *plan, const txd_fault_use *use,
                             const struct txd_ops *mine)
 {

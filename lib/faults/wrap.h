@@ -38,6 +38,10 @@ txd_status txd_plan_wrap(txd_plan *plan, const txd_fault_use *use,
 txd_status txd_plan_replace(txd_plan *plan, const txd_fault_use *use,
                             const struct txd_ops *mine);
 
+/* txd_plan_wrap for what stands outside of the layers: embeddings, final norm, head. */
+txd_status txd_plan_wrap_ends(txd_plan *plan, const txd_fault_use *use,
+                              const struct txd_ops *mine, const void *more);
+
 static inline const txd_wrap *txd_wrap_of(const txd_op_site *at)
 {
     return (const txd_wrap *)at->self;
