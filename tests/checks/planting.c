@@ -72,7 +72,8 @@ static void print_fault(char *text, size_t bytes, const trial *t)
              txd_fault_is_backward(txd_fault_find(t->fault)) ? gradients : "");
 }
 
-bool trial_run_in(live *l, const trial *t, const char *backend, const char *only)
+bool trial_run_planted(live *l, const trial *t, const char *backend, const char *only,
+                       const live_plant *planted)
 {
     const planted_model *s = &subjects[t->subject];
     char text[2048], fault[512], from[1024] = "";
@@ -84,8 +85,15 @@ bool trial_run_in(live *l, const trial *t, const char *backend, const char *only
         text, sizeof text,
         "precision : { backend = \"%s\"; }; model : %s; mask : { %s }; input : %s; %s",
         backend, s->model ? s->model : from, t->mask ? t->mask : "", s->input, fault);
-    live_run(l, text, only);
+    live_run_planted(l, text, only, planted);
     return l->inapplicable == NULL;
+}
+
+bool trial_run_in(live *l, const trial *t, const char *backend, const char *only)
+{
+    static const live_plant nothing;
+
+    return trial_run_planted(l, t, backend, only, &nothing);
 }
 
 bool trial_run(live *l, const trial *t, const char *only)

@@ -50,6 +50,9 @@ typedef struct trial {
  * fault cannot act. */
 bool trial_run(live *l, const trial *t, const char *only);
 bool trial_run_in(live *l, const trial *t, const char *backend, const char *only);
+/* The same with something more planted. */
+bool trial_run_planted(live *l, const trial *t, const char *backend, const char *only,
+                       const live_plant *planted);
 
 /* False if a subject is a real model that is not there. */
 bool has_subject(int number);
