@@ -167,7 +167,9 @@ static void read_stream(txd_meeting *out, const glass *g)
         return;
     first = (g->at[0] * x.dims[1] + g->at[1]) * x.dims[2];
     for (size_t i = 0; centred && i < x.dims[2]; i++)
-        mean += txd_tensor_get(&x, first + i) / (double)x.dims[2];
+        mean += txd_tensor_get(&x, first + i);
+    /* Of a constant row exactly its element: a sum of shares would not be. */
+    mean /= (double)x.dims[2];
     for (size_t i = 0; i < x.dims[2]; i++) {
         double d = txd_tensor_get(&x, first + i) - mean;
 

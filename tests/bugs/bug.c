@@ -23,7 +23,7 @@ static void put(txd_tensor *value, const char *name, size_t i, double to)
     ((float *)value->data)[i] = (float)to;
 }
 
-/* "row,column=value", "diagonal=value", "all=value" or "value". */
+/* "row,column=value", "*,column=value", "diagonal=value", "all=value" or "value". */
 static void put_word(txd_tensor *value, const char *name, const char *word, size_t n)
 {
     size_t rows = value->dims[0], columns = txd_tensor_count(value) / rows;
@@ -41,6 +41,9 @@ static void put_word(txd_tensor *value, const char *name, const char *word, size
             put(value, name, i * columns + i, to);
     else if (sscanf(word, "%u,%u=", &row, &column) == 2)
         put(value, name, row * columns + column, to);
+    else if (sscanf(word, "*,%u=", &column) == 1)
+        for (row = 0; row < rows; row++)
+            put(value, name, row * columns + column, to);
     else
         ck_abort_msg("%s: \"%s\"", name, word);
 }
@@ -121,7 +124,7 @@ enum { KEPT = 4096 };
 typedef struct watched {
     txd_point point;
     int layer;
-    bool sums;
+    bool sums, gradient;
     int rank;
     size_t dims[TXD_MAX_RANK];
     double values[KEPT]; /* of the last step */
@@ -132,13 +135,18 @@ typedef struct watch {
     int count;
 } watch;
 
+static bool is_at(const watched *w, const txd_site *site)
+{
+    return site->kind == (w->gradient ? TXD_SITE_GRADIENT : TXD_SITE_VALUE) &&
+           site->point == w->point && site->layer == w->layer;
+}
+
 static unsigned ask_watch(void *self, const txd_site *site)
 {
     const watch *w = self;
 
     for (int i = 0; i < w->count; i++)
-        if (site->kind == TXD_SITE_VALUE && site->point == w->kept[i].point &&
-            site->layer == w->kept[i].layer)
+        if (is_at(&w->kept[i], site))
             return TXD_ASK_VALUE;
     return 0;
 }
@@ -169,8 +177,7 @@ static txd_status see(void *self, const txd_block *block, const void *slot)
 
     (void)slot;
     for (int i = 0; i < w->count; i++)
-        if (block->site->point == w->kept[i].point &&
-            block->site->layer == w->kept[i].layer)
+        if (is_at(&w->kept[i], block->site))
             keep(&w->kept[i], block);
     return TXD_OK;
 }
@@ -195,7 +202,9 @@ static void watch_start(watch *w, const bug *b)
         char name[64];
 
         name_of(name, &w->kept[i].sums, b->shown[i].what);
-        OK(txd_point_parse(&w->kept[i].point, &w->kept[i].layer, name));
+        w->kept[i].gradient = strstr(name, TXD_GRADIENT_SUFFIX) != NULL;
+        OK((w->kept[i].gradient ? txd_point_parse_gradient : txd_point_parse)(
+            &w->kept[i].point, &w->kept[i].layer, name));
     }
 }
 
@@ -314,7 +323,8 @@ static void run(const bug *b, const char *backend, bool planted)
     watch *w = calloc(1, sizeof *w);
     char cfg[4096];
     live l;
-    txd_tap tap = {.name = "watch", .self = w, .ask = ask_watch, .merge = see};
+    txd_tap tap = {
+        .name = "watch", .self = w, .gradients = true, .ask = ask_watch, .merge = see};
     const live_plant plants = {.watch = &tap,
                                .fill = fill,
                                .plan = planted ? plant : NULL,
@@ -359,7 +369,7 @@ void bugs_try(const bug *rows, size_t count, const char *test)
             const char *backend = b->backend ? b->backend : backends[k];
 
             run(b, b->elsewhere ? b->elsewhere : backend, false);
-            if (b->fault || b->plant)
+            if (b->fault || b->plant || b->elsewhere)
                 run(b, backend, true);
         }
     }

@@ -10,8 +10,9 @@
 #include "../checks/live.h"
 #include "faults/faults.h"
 
-/* A parameter of a toy. The text holds its values in order; or "row,column=value", the
- * rest being 0; or "diagonal=value"; or "all=value". Others are as drawn. */
+/* A parameter of a toy. The text holds its values in order; or "row,column=value" and
+ * "*,column=value", the rest being 0; or "diagonal=value"; or "all=value". Others are
+ * as drawn. */
 typedef struct toy_param {
     const char *name, *text;
 } toy_param;
