@@ -113,6 +113,10 @@ struct txd_check {
 const txd_check *txd_check_at(size_t i);
 const txd_check *txd_check_find(const char *name);
 
+/* Fails unless every one of these comma-separated globs matches a law: a misspelt law
+ * that is silently left out would look like one that holds. `option` gave them. */
+txd_status txd_checks_globs(const char *option, const char *globs);
+
 /* Adds a finding (keeps the first 64, counts all) and raises the verdict. */
 txd_status txd_result_add(txd_result *result, const txd_finding *finding);
 

@@ -149,36 +149,6 @@ static bool is_selected(const txd_check_select *select, const char *name)
     return !(select->skip && txd_glob_list(select->skip, name));
 }
 
-/* Every word of --only and --skip must name something: a misspelt law that is silently
- * left out would look like one that holds. */
-static txd_status verify_globs(const char *globs, const char *option)
-{
-    const char *names[128], *nearest;
-    char word[64];
-    size_t count = 0;
-
-    while (count < 128 && txd_check_at(count)) {
-        names[count] = txd_check_at(count)->name;
-        count++;
-    }
-    while (globs && *globs) {
-        size_t length = strcspn(globs, ","), hits = 0;
-
-        snprintf(word, sizeof word, "%.*s", (int)length, globs);
-        globs += length + (globs[length] == ',');
-        for (size_t i = 0; i < count; i++)
-            hits += txd_glob_list(word, names[i]);
-        if (hits > 0)
-            continue;
-        nearest = txd_nearest(word, names, count);
-        return txd_fail(TXD_ERR_CONFIG,
-                        "--%s %s: no such law%s%s%s (see `list checks`)", option, word,
-                        nearest ? "; did you mean `" : "", nearest ? nearest : "",
-                        nearest ? "`?" : "");
-    }
-    return TXD_OK;
-}
-
 static const txd_setting *group_of(const txd_setting *root, const txd_check *check)
 {
     char path[96];
@@ -219,8 +189,8 @@ static txd_status fill(txd_checks *checks, const txd_checks_setup *s)
     if (!checks->entries || !checks->taps || !checks->results)
         return TXD_ERR_MEMORY;
     if (s->select) {
-        TXD_TRY(verify_globs(s->select->only, "only"));
-        TXD_TRY(verify_globs(s->select->skip, "skip"));
+        TXD_TRY(txd_checks_globs("--only", s->select->only));
+        TXD_TRY(txd_checks_globs("--skip", s->select->skip));
     }
     for (size_t i = 0; i < all; i++)
         if (is_selected(s->select, txd_check_at(i)->name))

@@ -3,7 +3,7 @@
  * Verdicts for programs. docs/checks.md describes the schema; a key is never removed
  * or given another meaning without a new schema number.
  */
-#include "checks/law.h"
+#include "checks/report_format.h"
 
 #define SCHEMA 1
 
@@ -109,3 +109,43 @@ void txd_report_json(txd_json *json, const char *source, const txd_result *resul
     txd_json_close_array(json);
     txd_json_close_object(json);
 }
+
+/* ---- of several files ---- */
+
+static void begin(txd_report *report)
+{
+    txd_json *json = &report->json;
+
+    txd_json_init(json, &report->text, 2);
+    txd_json_open_object(json);
+    add_string(json, "txdiag", TXD_VERSION);
+    add_int(json, "schema", SCHEMA);
+    txd_json_key(json, "files");
+    txd_json_open_array(json);
+}
+
+static void add(txd_report *report, const txd_judged *judged)
+{
+    txd_json *json = &report->json;
+
+    if (!judged->error) {
+        txd_report_json(json, judged->source, judged->results, judged->count,
+                        report->strict);
+        return;
+    }
+    txd_json_open_object(json);
+    add_string(json, "source", judged->source);
+    add_string(json, "error", judged->error);
+    txd_json_close_object(json);
+}
+
+static void end(txd_report *report)
+{
+    txd_json_close_array(&report->json);
+    add_int(&report->json, "exit", txd_report_exit(report));
+    txd_json_close_object(&report->json);
+    txd_text_add(&report->text, "\n");
+}
+
+const txd_format txd_format_json = {
+    .name = "json", .begin = begin, .add = add, .end = end};

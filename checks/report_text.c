@@ -3,37 +3,16 @@
  * Verdicts for people: a line per law with what was judged and how close it came, the
  * findings below it, and a summary that counts every verdict.
  */
-#include "checks/law.h"
+#include "checks/report_format.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "OPEN"};
 
-/* What was judged, with its number: "1 row", "27 rows". */
-static void add_count(txd_text *out, uint64_t count, const char *unit)
-{
-    size_t length = 0;
-
-    while (unit[length])
-        length++;
-    if (count == 1 && length > 1 && unit[length - 1] == 's')
-        length--;
-    txd_text_addf(out, "%" PRIu64 " %.*s", count, (int)length, unit);
-}
-
 static void add_measure(txd_text *out, const txd_result *result)
 {
-    const txd_check *check = txd_check_find(result->check);
-    char worst[32], allowed[32];
-
     txd_text_add(out, "(");
-    add_count(out, result->evaluated, check ? check->unit : "values");
-    txd_text_addf(out, "; worst %s, allowed %s", txd_law_number(worst, result->worst),
-                  txd_law_number(allowed, result->allowed));
-    if (result->not_computed > 0)
-        txd_text_addf(out, "; %" PRIu64 " more were not computed by this path",
-                      result->not_computed);
+    txd_report_measure(out, result);
     txd_text_add(out, ")");
 }
 
@@ -57,10 +36,9 @@ static void add_finding(txd_text *out, const txd_finding *finding, const char *l
     bool verbose = style->verbose;
     char measured[32], allowed[32];
 
-    txd_text_addf(out, "     %s: %s", law, finding->site);
-    if (finding->step > 0 || (verbose && finding->step == 0))
-        txd_text_addf(out, ", step %d", finding->step);
-    txd_text_addf(out, ": %s\n", finding->message);
+    txd_text_addf(out, "     %s: ", law);
+    txd_report_finding(out, finding, verbose);
+    txd_text_add(out, "\n");
     add_quote(out, finding, style);
     if (verbose)
         txd_text_addf(out, "       measured %s, allowed %s\n",
@@ -117,23 +95,12 @@ static bool is_finite_first(const txd_result *results, size_t count, size_t bad)
 
 static void add_summary(txd_text *out, const txd_result *results, size_t count)
 {
-    static const char *const words[] = {"passed", "for information", "warned",
-                                        "failed", "skipped",         "open"};
     size_t seen[TXD_VERDICT_OPEN + 1] = {0};
-    static const txd_verdict order[] = {TXD_VERDICT_PASS, TXD_VERDICT_FAIL,
-                                        TXD_VERDICT_WARN, TXD_VERDICT_INFO,
-                                        TXD_VERDICT_OPEN, TXD_VERDICT_SKIP};
-    const char *separator = ": ";
 
     for (size_t i = 0; i < count; i++)
         seen[results[i].verdict]++;
-    txd_text_addf(out, "%zu law%s", count, count == 1 ? "" : "s");
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        if (seen[order[i]] == 0)
-            continue;
-        txd_text_addf(out, "%s%zu %s", separator, seen[order[i]], words[order[i]]);
-        separator = ", ";
-    }
+    txd_text_addf(out, "%zu law%s: ", count, count == 1 ? "" : "s");
+    txd_report_counts(out, seen);
     if (seen[TXD_VERDICT_SKIP] == count)
         txd_text_add(out, "; nothing was evaluated");
     if (is_finite_first(results, count,
@@ -154,3 +121,38 @@ void txd_report_text(txd_text *out, const char *source, const txd_result *result
         add_result(out, &results[i], width, style ? style : &usual);
     add_summary(out, results, count);
 }
+
+/* ---- of several files ---- */
+
+/* A file begins with our name, so that the next report may replace it. */
+static void begin(txd_report *report)
+{
+    txd_text_add(&report->text, report->to_file ? "txdiag check\n" : "");
+}
+
+static void add(txd_report *report, const txd_judged *judged)
+{
+    const txd_report_style style = {report->verbose, judged->quote, judged->quotes};
+
+    if (judged->error) /* was said; the total counts it */
+        return;
+    txd_report_text(&report->text, judged->source, judged->results, judged->count,
+                    &style);
+    if (judged->remark)
+        txd_text_add(&report->text, judged->remark);
+}
+
+static void end(txd_report *report)
+{
+    size_t files = 0;
+
+    for (size_t i = 0; i < 4; i++)
+        files += report->files[i];
+    if (files < 2)
+        return;
+    txd_report_total(&report->text, report);
+    txd_text_add(&report->text, "\n");
+}
+
+const txd_format txd_format_text = {
+    .name = "text", .begin = begin, .add = add, .end = end};

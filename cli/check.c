@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "checks/report.h"
 #include "cli/guard.h"
 #include "cli/judge.h"
 #include "cli/output.h"
@@ -13,71 +14,32 @@
 #include "cli/quotes.h"
 #include "cli/verdicts.h"
 
-/* The reports of all files, in one format. */
-typedef struct check_report {
+/* All files, one report. */
+typedef struct check_job {
     const txd_options *options;
     const txd_judge *judge;
-    bool json;
-    txd_text text;
-    txd_json writer;
-    int counts[4];      /* files by exit status: 0, 1, 2, 77 */
+    txd_report report;
     const char *output; /* NULL = stdout */
-    bool refused;       /* the output is an input */
-} check_report;
+    int format;
+    bool refused; /* the output is an input */
+} check_job;
 
-static void note_status(check_report *report, int status)
+static void add_failure(check_job *job, const char *source)
 {
-    report->counts[status <= 2 ? status : 3]++;
-}
-
-/* A broken law outranks a file that could not be judged, and that one in which nothing
- * was evaluated: what holds in one file says nothing of another. */
-static int total_status(const check_report *report)
-{
-    if (report->counts[1])
-        return TXD_EXIT_BROKEN_LAW;
-    if (report->counts[2])
-        return TXD_EXIT_NO_ANSWER;
-    return report->counts[3] ? TXD_EXIT_NOTHING_EVALUATED : TXD_EXIT_HELD;
-}
-
-static void add_results(check_report *report, const char *source, txd_quotes *quotes,
-                        const txd_result *results, size_t count)
-{
-    const txd_report_style style = {report->options->verbose, txd_quotes_add, quotes};
-    bool strict = report->judge->select.strict;
-
-    note_status(report, txd_checks_exit(results, count, strict));
-    if (report->json)
-        txd_report_json(&report->writer, source, results, count, strict);
-    else
-        txd_report_text(&report->text, source, results, count, &style);
-    txd_quotes_finish(quotes);
-}
-
-static void add_failure(check_report *report, const char *source)
-{
-    note_status(report, txd_output_complain());
-    if (!report->json)
-        return;
-    txd_json_open_object(&report->writer);
-    txd_json_key(&report->writer, "source");
-    txd_json_string(&report->writer, source);
-    txd_json_key(&report->writer, "error");
-    txd_json_string(&report->writer, txd_message());
-    txd_json_close_object(&report->writer);
+    txd_output_complain();
+    txd_report_add(&job->report,
+                   &(txd_judged){.source = source, .error = txd_message()});
 }
 
 /* What another program wrote under a name that is none looks as if it had held. */
-static void say_unread(const check_report *report, const txd_checks *checks,
-                       const char *path)
+static void say_unread(const check_job *job, const txd_checks *checks, const char *path)
 {
     const char *first;
     size_t count = txd_checks_unread(&first, checks);
 
     if (count == 0)
         return;
-    txd_output_say(report->options,
+    txd_output_say(job->options,
                    "%s: %zu dataset%s of no known name %s not read, the first is %s; a "
                    "value is named as in value/layers/0/attn/weights/full "
                    "(docs/recording.md)",
@@ -87,37 +49,41 @@ static void say_unread(const check_report *report, const txd_checks *checks,
 
 /* A recording is judged by the thresholds of the run that made it, unless rules say
  * otherwise. */
-static txd_status check_trace(check_report *report, const txd_trace *recording,
+static txd_status check_trace(check_job *job, const txd_trace *recording,
                               const char *path)
 {
-    const txd_result *results;
+    txd_quotes quotes = {.recording = recording};
+    txd_judged judged = {.source = path, .quote = txd_quotes_add, .quotes = &quotes};
     txd_checks *checks = NULL;
+    txd_text lacking;
     txd_status status;
-    size_t count;
 
-    status = txd_checks_recording(&checks, recording, report->judge->rules,
-                                  &report->judge->select);
+    status = txd_checks_recording(&checks, recording, job->judge->rules,
+                                  &job->judge->select);
     if (status == TXD_OK)
-        status = txd_checks_finish(&results, &count, checks);
+        status = txd_checks_finish(&judged.results, &judged.count, checks);
     if (status == TXD_OK) {
-        add_results(report, path, &(txd_quotes){.recording = recording}, results,
-                    count);
-        if (!report->json)
-            txd_verdicts_add_lacking(&report->text, recording, path, results, count);
-        say_unread(report, checks, path);
+        txd_text_init(&lacking);
+        txd_verdicts_add_lacking(&lacking, recording, path, judged.results,
+                                 judged.count);
+        judged.remark = txd_text_get(&lacking);
+        txd_report_add(&job->report, &judged);
+        txd_text_finish(&lacking);
+        say_unread(job, checks, path);
     }
+    txd_quotes_finish(&quotes);
     txd_checks_destroy(checks);
     return status;
 }
 
-static txd_status check_recording(check_report *report, const char *path)
+static txd_status check_recording(check_job *job, const char *path)
 {
     const char *complete;
     txd_trace *recording = NULL;
     bool partial = false;
     txd_status status;
 
-    if (txd_options_has(report->options, "set"))
+    if (txd_options_has(job->options, "set"))
         return txd_fail(TXD_ERR_ARGUMENT,
                         "--set overrides a MODEL.cfg, and %s is a recording; --rules "
                         "changes thresholds",
@@ -126,44 +92,78 @@ static txd_status check_recording(check_report *report, const char *path)
     if (status == TXD_OK) {
         complete = txd_trace_meta(recording, "complete");
         if (partial)
-            txd_output_say(report->options, "%s is not there; reading %s.part", path,
+            txd_output_say(job->options, "%s is not there; reading %s.part", path,
                            path);
         else if (complete && strcmp(complete, "0") == 0)
-            txd_output_say(report->options, "%s is not complete: its run was cut short",
+            txd_output_say(job->options, "%s is not complete: its run was cut short",
                            path);
-        status = check_trace(report, recording, path);
+        status = check_trace(job, recording, path);
     }
     txd_trace_destroy(recording);
     txd_guard_end();
     return status;
 }
 
-static txd_status check_cfg(check_report *report, const char *path)
+/* A law that names a planted fault points at it, others at the model. */
+static txd_source_line place_in_cfg(const void *self, const char *law)
+{
+    const txd_session *session = self;
+    const txd_setting *faults = txd_setting_find(session->root, "faults");
+    const txd_setting *place = txd_setting_find(session->root, "model");
+
+    for (const txd_setting *use = faults ? faults->child : NULL; use; use = use->next) {
+        const txd_setting *name = txd_setting_find(use, "name");
+
+        if (name && name->line > 0 && name->string &&
+            txd_verdicts_name_fault(law, name->string)) {
+            place = name;
+            break;
+        }
+    }
+    if (!place || place->line == 0)
+        return (txd_source_line){session->path, 0};
+    return (txd_source_line){place->file, place->line};
+}
+
+static void report_cfg(check_job *job, const txd_session *session,
+                       const txd_passes *passes)
+{
+    txd_quotes quotes = {.source = session->source};
+
+    txd_report_add(&job->report, &(txd_judged){.source = session->path,
+                                               .results = passes->results,
+                                               .count = passes->result_count,
+                                               .quote = txd_quotes_add,
+                                               .quotes = &quotes,
+                                               .place = place_in_cfg,
+                                               .places = session});
+    txd_quotes_finish(&quotes);
+    txd_verdicts_say_unnoticed(session, passes->results, passes->result_count);
+}
+
+static txd_status check_cfg(check_job *job, const char *path)
 {
     txd_session session;
     txd_passes passes = {0};
-    txd_status status = txd_session_open(&session, report->options, path);
+    txd_status status = txd_session_open(&session, job->options, path);
 
-    if (status == TXD_OK && report->output) {
-        status = txd_session_spares(&session, report->output);
-        report->refused |= status != TXD_OK;
+    if (status == TXD_OK && job->output) {
+        status = txd_session_spares(&session, job->output);
+        job->refused |= status != TXD_OK;
     }
     if (status == TXD_OK)
-        status = txd_judge_apply(report->judge, session.root, session.arena);
+        status = txd_judge_apply(job->judge, session.root, session.arena);
     if (status == TXD_OK)
         status = txd_session_bind(&session);
     if (status == TXD_OK)
         status = txd_session_record(&session);
     if (status == TXD_OK)
-        status = txd_passes_init(&passes, &session, report->options, NULL,
-                                 &report->judge->select);
+        status =
+            txd_passes_init(&passes, &session, job->options, NULL, &job->judge->select);
     if (status == TXD_OK)
-        status = txd_passes_run(&passes, report->options);
-    if (status == TXD_OK) {
-        add_results(report, path, &(txd_quotes){.source = session.source},
-                    passes.results, passes.result_count);
-        txd_verdicts_say_unnoticed(&session, passes.results, passes.result_count);
-    }
+        status = txd_passes_run(&passes, job->options);
+    if (status == TXD_OK)
+        report_cfg(job, &session, &passes);
     txd_passes_finish(&passes);
     txd_session_close(&session);
     return status;
@@ -182,102 +182,102 @@ static bool looks_recorded(const char *path)
     return txd_file_kind_at(path) == TXD_FILE_HDF5;
 }
 
-static void check_file(check_report *report, const char *path)
+static void check_file(check_job *job, const char *path)
 {
     txd_status status =
-        looks_recorded(path) ? check_recording(report, path) : check_cfg(report, path);
+        looks_recorded(path) ? check_recording(job, path) : check_cfg(job, path);
 
     if (status != TXD_OK)
-        add_failure(report, path);
+        add_failure(job, path);
 }
 
-/* A file begins with our name, so that the next report may replace it. */
-static void open_report(check_report *report, bool to_file)
+/* The last word, where it does not stand in the report that people read. */
+static void say_total(const check_job *job)
 {
-    if (!report->json) {
-        txd_text_add(&report->text, to_file ? "txdiag check\n" : "");
+    txd_text total;
+
+    if (!job->output && job->format == 0)
         return;
-    }
-    txd_json_init(&report->writer, &report->text, 2);
-    txd_json_open_object(&report->writer);
-    txd_json_key(&report->writer, "txdiag");
-    txd_json_string(&report->writer, TXD_VERSION);
-    txd_json_key(&report->writer, "schema");
-    txd_json_int(&report->writer, 1);
-    txd_json_key(&report->writer, "files");
-    txd_json_open_array(&report->writer);
+    txd_text_init(&total);
+    txd_report_total(&total, &job->report);
+    txd_output_say(job->options, "%s", txd_text_get(&total));
+    txd_text_finish(&total);
 }
 
-static void close_report(check_report *report)
+static txd_status write_file(check_job *job)
 {
-    if (!report->json)
-        return;
-    txd_json_close_array(&report->writer);
-    txd_json_key(&report->writer, "exit");
-    txd_json_int(&report->writer, total_status(report));
-    txd_json_close_object(&report->writer);
-    txd_text_add(&report->text, "\n");
+    const txd_text *text = &job->report.text;
+
+    if (txd_text_status(text) != TXD_OK)
+        return txd_fail(TXD_ERR_MEMORY, "no memory for the report");
+    return txd_file_replace(job->output, txd_text_get(text), text->length);
 }
 
-static int write_result(check_report *report)
+static int write_result(check_job *job)
 {
-    const char *path = report->output;
-    txd_status status = txd_text_status(&report->text);
+    int status = txd_report_exit(&job->report);
 
-    if (report->refused) { /* the reason was among the messages of the files */
-        txd_text_finish(&report->text);
+    if (job->refused) /* the reason was among the messages of the files */
         return TXD_EXIT_NO_ANSWER;
-    }
-    if (!path)
-        return txd_output_result(&report->text, total_status(report));
-    if (status == TXD_OK)
-        status =
-            txd_file_replace(path, txd_text_get(&report->text), report->text.length);
-    else
-        txd_fail(status, "no memory for the report");
-    txd_text_finish(&report->text);
-    return status == TXD_OK ? total_status(report) : txd_output_complain();
+    if (!job->output)
+        status = txd_output_result(&job->report.text, status);
+    else if (write_file(job) != TXD_OK)
+        return txd_output_complain();
+    say_total(job);
+    return status;
 }
 
-static txd_status check_arguments(check_report *report, const char *output)
+static txd_status read_format(check_job *job)
 {
-    static const char *const formats[] = {"text", "json"};
-    const char *rules = txd_options_value(report->options, "rules");
-    int format = 0, i;
+    const char *names[16];
+    size_t count = 0;
 
-    TXD_TRY(txd_options_choice(&format, report->options, "format", formats, 2));
-    report->json = format == 1;
-    if (!output)
+    for (; txd_format_name(count) && count < 16; count++)
+        names[count] = txd_format_name(count);
+    return txd_options_choice(&job->format, job->options, "format", names, count);
+}
+
+static txd_status check_arguments(check_job *job)
+{
+    const char *rules = txd_options_value(job->options, "rules");
+    int i;
+
+    TXD_TRY(read_format(job));
+    if (!job->output)
         return TXD_OK;
-    for (i = 0; i < report->options->operand_count; i++)
-        TXD_TRY(txd_output_differs(output, report->options->operands[i]));
+    for (i = 0; i < job->options->operand_count; i++)
+        TXD_TRY(txd_output_differs(job->output, job->options->operands[i]));
     if (rules)
-        TXD_TRY(txd_output_differs(output, rules));
-    return txd_output_check(output, TXD_OUTPUT_TEXT, report->options->force);
+        TXD_TRY(txd_output_differs(job->output, rules));
+    return txd_output_check(job->output, TXD_OUTPUT_TEXT, job->options->force);
+}
+
+static int judge_files(check_job *job)
+{
+    int status;
+
+    txd_report_begin(&job->report, (size_t)job->format, job->judge->select.strict,
+                     job->options->verbose, job->output != NULL);
+    for (int i = 0; i < job->options->operand_count; i++)
+        check_file(job, job->options->operands[i]);
+    txd_report_end(&job->report);
+    status = write_result(job);
+    txd_report_finish(&job->report);
+    return status;
 }
 
 static int check_files(const txd_options *options)
 {
-    const char *output = txd_options_value(options, "output");
-    check_report report = {.options = options, .output = output};
+    check_job job = {.options = options,
+                     .output = txd_options_value(options, "output")};
     txd_judge judge;
-    txd_status status;
-    int i, exit_status;
+    txd_status status = txd_judge_init(&judge, options);
+    int exit_status;
 
-    status = txd_judge_init(&judge, options);
-    report.judge = &judge;
-    txd_text_init(&report.text);
+    job.judge = &judge;
     if (status == TXD_OK)
-        status = check_arguments(&report, output);
-    if (status == TXD_OK) {
-        open_report(&report, output != NULL);
-        for (i = 0; i < options->operand_count; i++)
-            check_file(&report, options->operands[i]);
-        close_report(&report);
-        exit_status = write_result(&report);
-    } else {
-        exit_status = txd_output_complain();
-    }
+        status = check_arguments(&job);
+    exit_status = status == TXD_OK ? judge_files(&job) : txd_output_complain();
     txd_judge_finish(&judge);
     return exit_status;
 }
@@ -288,7 +288,7 @@ static const txd_option options[] = {
     {"only", 0, "GLOB", "evaluates only these laws; may be repeated"},
     {"skip", 0, "GLOB", "leaves these laws out; may be repeated"},
     {"strict", 0, NULL, "a warning counts as a broken law"},
-    {"format", 0, "FORMAT", "text (default) or json (docs/checks.md has the schema)"},
+    {"format", 0, "FORMAT", "text (default), json, junit, tap or sarif (docs/ci.md)"},
     {"set", 0, "PATH=VALUE", "overrides one setting of a cfg; may be repeated"},
     {NULL, 0, NULL, NULL},
 };
@@ -297,7 +297,7 @@ const txd_command txd_command_check = {
     .name = "check",
     .sentence = "judge recordings or configurations by the laws",
     .usage = "FILE... [--rules RULES.cfg] [--only GLOB] [--skip GLOB] [--strict]\n"
-             "                    [--format text|json] [-o OUT]",
+             "                    [--format text|json|junit|tap|sarif] [-o OUT]",
     .help =
         "Evaluates every law that a FILE can answer and prints the verdicts. FILE is "
         "a\n"

@@ -5,45 +5,9 @@
  */
 #include "cli/judge.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/keys.h"
-
-static txd_status check_glob(const char *option, const char *glob)
-{
-    const char *names[64], *nearest;
-    size_t i, count = 0;
-
-    for (i = 0; txd_check_at(i); i++) {
-        if (txd_glob(glob, txd_check_at(i)->name))
-            return TXD_OK;
-        if (count < sizeof names / sizeof *names)
-            names[count++] = txd_check_at(i)->name;
-    }
-    nearest = txd_nearest(glob, names, count);
-    return txd_fail(TXD_ERR_ARGUMENT,
-                    "--%s %s matches no law%s%s; `txdiag list checks` names them",
-                    option, glob, nearest ? "; nearest: " : "", nearest ? nearest : "");
-}
-
-static txd_status check_globs(const char *option, const char *globs)
-{
-    char glob[128];
-    size_t length;
-
-    while (globs && *globs) {
-        globs += strspn(globs, ", ");
-        length = strcspn(globs, ",");
-        snprintf(glob, sizeof glob, "%.*s", (int)length, globs);
-        while (*glob && glob[strlen(glob) - 1] == ' ')
-            glob[strlen(glob) - 1] = '\0';
-        if (*glob)
-            TXD_TRY(check_glob(option, glob));
-        globs += length;
-    }
-    return TXD_OK;
-}
 
 static txd_status read_rules(txd_judge *judge, const char *path)
 {
@@ -66,8 +30,8 @@ txd_status txd_judge_init(txd_judge *out, const txd_options *options)
     TXD_TRY(txd_arena_create(&out->arena));
     TXD_TRY(txd_options_joined(&out->select.only, options, "only", out->arena));
     TXD_TRY(txd_options_joined(&out->select.skip, options, "skip", out->arena));
-    TXD_TRY(check_globs("only", out->select.only));
-    TXD_TRY(check_globs("skip", out->select.skip));
+    TXD_TRY(txd_checks_globs("--only", out->select.only));
+    TXD_TRY(txd_checks_globs("--skip", out->select.skip));
     return rules ? read_rules(out, rules) : TXD_OK;
 }
 

@@ -63,6 +63,13 @@ int txd_output_result(txd_text *text, int exit_status)
     return status == TXD_OK ? exit_status : txd_output_complain();
 }
 
+/* JSON, SARIF, JUnit XML or TAP. */
+static bool begins_like_a_report(const char *head)
+{
+    return head[strspn(head, " \n")] == '{' || strncmp(head, "<?xml", 5) == 0 ||
+           strncmp(head, "TAP version", 11) == 0;
+}
+
 /* Whether the file begins like something that txdiag writes under this name. */
 static bool is_ours(const char *path, txd_output_kind kind)
 {
@@ -89,7 +96,7 @@ static bool is_ours(const char *path, txd_output_kind kind)
     if (kind == TXD_OUTPUT_PAGE)
         return strstr(head, "txdiag report</title>") != NULL;
     return count == 0 || strncmp(head, "txdiag", 6) == 0 ||
-           (head[strspn(head, " \n")] == '{' && strstr(head, "txdiag"));
+           (begins_like_a_report(head) && strstr(head, "txdiag"));
 }
 
 /* The folder that holds `path`, into `text`. */

@@ -12,15 +12,20 @@
 
 /* ---- planted faults ---- */
 
-static bool names_fault(const txd_result *result, const char *fault)
+bool txd_verdicts_name_fault(const char *law, const char *fault)
 {
-    const txd_check *law = txd_check_find(result->check);
+    const txd_check *check = txd_check_find(law);
     const char *const *name;
 
-    for (name = law ? law->faults : NULL; name && *name; name++)
+    for (name = check ? check->faults : NULL; name && *name; name++)
         if (strcmp(*name, fault) == 0)
             return true;
     return false;
+}
+
+static bool names_fault(const txd_result *result, const char *fault)
+{
+    return txd_verdicts_name_fault(result->check, fault);
 }
 
 /* Of a law that only informs, information is all that it can say. */

@@ -14,6 +14,9 @@
 void txd_verdicts_say_unnoticed(const txd_session *session, const txd_result *results,
                                 size_t count);
 
+/* True if a law says that it must notice a fault. */
+bool txd_verdicts_name_fault(const char *law, const char *fault);
+
 /* True if a law that names the fault gave another verdict than pass, info or skip. */
 bool txd_verdicts_notice(const char *fault, const txd_result *results, size_t count);
 

@@ -24,7 +24,7 @@ _txdiag()
     case $previous in
     --backend) words=$(_txdiag_names backends) ;;
     --only | --skip) words=$(_txdiag_names checks) ;;
-    --format) words='text json' ;;
+    --format) words='text json junit tap sarif' ;;
     --scale) words='linear log' ;;
     esac
     if [ -z "$words" ] && [[ $current == -* ]]; then

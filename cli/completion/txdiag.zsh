@@ -28,7 +28,7 @@ _txdiag() {
     check) _arguments $everywhere '(-o --output)'{-o,--output}'[output]:file:_files' \
         '--rules[thresholds]:file:_files' '*--only[laws]:law:{_txdiag_names checks}' \
         '*--skip[laws]:law:{_txdiag_names checks}' '--strict[warnings fail]' \
-        '--format[format]:format:(text json)' \
+        '--format[format]:format:(text json junit tap sarif)' \
         '*--set[override a setting]:path=value:' '*:file:_files' ;;
     info) _arguments $everywhere '--json[as JSON]' \
         '*--set[override a setting]:path=value:' '*:file:_files' ;;

@@ -49,33 +49,6 @@ static void close_scope(txd_json *json, const char *bracket)
     json->first = false;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at `s` (Unicode 15, table 3-7); 0 if none. */
-static size_t sequence_length(const unsigned char *s)
-{
-    unsigned char low = 0x80, high = 0xbf;
-    size_t length;
-
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    if (s[0] == 0xe0)
-        low = 0xa0; /* shorter forms exist */
-    else if (s[0] == 0xed)
-        high = 0x9f; /* surrogates */
-    else if (s[0] == 0xf0)
-        low = 0x90;
-    else if (s[0] == 0xf4)
-        high = 0x8f; /* beyond U+10FFFF */
-    if (s[1] < low || s[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if (s[i] < 0x80 || s[i] > 0xbf)
-            return 0;
-    return length;
-}
-
 static void add_escaped(txd_text *text, unsigned char c)
 {
     switch (c) {
@@ -113,7 +86,7 @@ static void add_quoted(txd_text *text, const char *value)
 
     txd_text_add(text, "\"");
     while (*p) {
-        size_t length = sequence_length(p);
+        size_t length = txd_text_character((const char *)p);
 
         if (length == 0) {
             txd_text_add(text, "\xef\xbf\xbd");

@@ -110,3 +110,31 @@ txd_status txd_text_status(const txd_text *text)
     return txd_fail(text->status, "out of memory after %zu bytes of text",
                     text->length);
 }
+
+/* Unicode 15, table 3-7. */
+size_t txd_text_character(const char *at)
+{
+    const unsigned char *s = (const unsigned char *)at;
+    unsigned char low = 0x80, high = 0xbf;
+    size_t length;
+
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4)
+        return 0;
+    length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (s[0] == 0xe0)
+        low = 0xa0; /* shorter forms exist */
+    else if (s[0] == 0xed)
+        high = 0x9f; /* surrogates */
+    else if (s[0] == 0xf0)
+        low = 0x90;
+    else if (s[0] == 0xf4)
+        high = 0x8f; /* beyond U+10FFFF */
+    if (s[1] < low || s[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (s[i] < 0x80 || s[i] > 0xbf)
+            return 0;
+    return length;
+}

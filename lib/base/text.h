@@ -38,6 +38,10 @@ const char *txd_text_get(const txd_text *text);
 /* OK, or ERR_MEMORY if any append failed. */
 txd_status txd_text_status(const txd_text *text);
 
+/* Bytes of the well-formed UTF-8 character at a place of a terminated string; 0 if
+ * there is none. */
+size_t txd_text_character(const char *at);
+
 #ifdef __cplusplus
 }
 #endif

@@ -100,7 +100,7 @@ START_TEST(a_misspelt_law_is_an_error_that_names_the_nearest)
     driver_init(&d);
     context.claimed = &d.config;
     ck_assert_int_eq(txd_checks_create(&checks, &context, NULL, &select, NULL, NULL),
-                     TXD_ERR_CONFIG);
+                     TXD_ERR_ARGUMENT);
     ck_assert_ptr_null(checks);
     ck_assert_ptr_nonnull(strstr(txd_message(), "row_sum"));
     driver_finish(&d);

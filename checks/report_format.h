@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a format of reports is, and the words that all of them share. For the files of
+ * this folder only.
+ */
+#ifndef TXD_CHECKS_REPORT_FORMAT_H
+#define TXD_CHECKS_REPORT_FORMAT_H
+
+#include "checks/law.h"
+#include "checks/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct txd_format {
+    const char *name;
+    void (*begin)(txd_report *report);
+    void (*add)(txd_report *report, const txd_judged *judged);
+    void (*end)(txd_report *report);
+};
+
+extern const txd_format txd_format_text, txd_format_json, txd_format_junit,
+    txd_format_tap, txd_format_sarif;
+
+/* "416 rows; worst 1.2e-07, allowed 1e-06". */
+void txd_report_measure(txd_text *out, const txd_result *result);
+
+/* "layers.2.attn.weights, step 3: head 5: query 6 sees key 7". */
+void txd_report_finding(txd_text *out, const txd_finding *finding, bool verbose);
+
+/* What the tokens of a finding stand for, behind `before`; or nothing. */
+void txd_report_quote(txd_text *out, const txd_judged *judged,
+                      const txd_finding *finding, const char *before);
+
+/* What all findings say, a line each, and where to look next. */
+void txd_report_details(txd_text *out, const txd_judged *judged,
+                        const txd_result *result, bool verbose);
+
+/* "41 passed, 1 failed, 2 skipped", of counts by verdict. */
+void txd_report_counts(txd_text *out, const size_t *seen);
+
+/* True if a result makes the exit status 1. */
+bool txd_report_is_broken(const txd_report *report, const txd_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
