@@ -76,6 +76,9 @@ typedef struct txd_check txd_check;
 typedef unsigned (*txd_offers)(const void *self, txd_site_kind kind, txd_point point,
                                int layer);
 
+/* One law's passes (checks/experiments/experiment.h). */
+typedef struct txd_experiment txd_experiment;
+
 /* Descriptor, last thing in each law's file. */
 struct txd_check {
     const char *name;
@@ -107,6 +110,10 @@ struct txd_check {
     /* Fills verdict, findings (through txd_result_add), measured values, note. */
     txd_status (*finish)(void *state, txd_result *result);
     void (*destroy)(void *state);
+    /* Not NULL: an experiment, which makes passes of its own instead of watching those
+     * of the run; needs, create, finish and destroy are NULL. Fills what finish does.
+     */
+    txd_status (*examine)(txd_experiment *experiment, txd_result *result);
 };
 
 /* The i-th law, NULL past the end; by name, NULL if there is none. */
@@ -140,6 +147,28 @@ void txd_checks_destroy(txd_checks *checks); /* NULL is allowed */
 
 /* The taps to hand to a run or a replay; owned by the checks. */
 txd_tap *const *txd_checks_taps(const txd_checks *checks, size_t *count);
+
+/* What experiments run. Everything must outlive the call. */
+typedef struct txd_experiment_setup {
+    const txd_backend *backend;
+    const txd_config *claimed, *actual;
+    const txd_model *model; /* bound to `actual` */
+    txd_params *params;
+    const txd_plan *plan;     /* NULL = no faults */
+    const txd_inputs *inputs; /* of a step, with the memory that an encoder makes */
+    int threads;              /* 0 = all */
+    /* Called now and then, with the number of the experiment and 0 of 1; non-zero stops
+     * with ERR_INTERRUPTED. NULL = never. */
+    int (*progress)(void *self, int number, size_t done, size_t total);
+    void *progress_self;
+} txd_experiment_setup;
+
+/* How many of the selected laws are experiments that apply. */
+size_t txd_checks_experiments(const txd_checks *checks);
+
+/* Makes the experiments, one after another, after the passes of a live run and before
+ * the evaluation ends. Where this is not called they are skipped, with the reason. */
+txd_status txd_checks_experiment(txd_checks *checks, const txd_experiment_setup *setup);
 
 /* Ends the evaluation: *count results, owned by the checks. A law that was set up but
  * saw nothing gives skip with the reason, never pass. */

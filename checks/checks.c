@@ -10,28 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct entry {
-    txd_choice choice;
-    txd_check_context context;
-    void *state;
-    bool is_set_up;  /* state and tap are valid */
-    txd_tap tap;     /* the law's own */
-    txd_tap outer;   /* what the pass sees */
-    uint64_t shown;  /* blocks */
-    bool is_lacking; /* of some blocks not all was recorded that the law reads */
-    txd_result result;
-} entry;
-
-struct txd_checks {
-    txd_arena *arena;
-    entry *entries;
-    size_t count;
-    txd_tap **taps;
-    size_t tap_count;
-    txd_result *results; /* copies in order; findings stay with the entries */
-    bool is_finished;
-    txd_replay *replay; /* holds the configuration; NULL in a live run */
-};
+typedef txd_entry entry;
 
 static unsigned outer_ask(void *self, const txd_site *site)
 {
@@ -89,12 +68,6 @@ static void wrap(entry *e)
     e->outer.step_end = e->tap.step_end ? outer_step_end : NULL;
 }
 
-static void skip(entry *e, const char *reason)
-{
-    e->result.verdict = TXD_VERDICT_SKIP;
-    snprintf(e->result.note, sizeof e->result.note, "%s", reason);
-}
-
 static void add_note(entry *e, const char *note)
 {
     size_t used = strlen(e->result.note);
@@ -121,7 +94,12 @@ static txd_status set_up(entry *e, txd_arena *arena)
     e->result.look_next = check->look_next;
     TXD_TRY(txd_choice_make(&e->choice, arena));
     if (reason) {
-        skip(e, reason);
+        txd_entry_skip(e, reason);
+        return TXD_OK;
+    }
+    if (check->examine) {
+        txd_entry_skip(e, txd_not_examined);
+        e->is_waiting = true;
         return TXD_OK;
     }
     if (e->choice.layers_given == 0) {
@@ -131,7 +109,7 @@ static txd_status set_up(entry *e, txd_arena *arena)
         return TXD_OK;
     }
     if (check->exact && e->context.coarse) {
-        skip(e, e->context.coarse);
+        txd_entry_skip(e, e->context.coarse);
         return TXD_OK;
     }
     TXD_TRY(check->create(&e->state, &e->tap, &e->context));
@@ -295,8 +273,6 @@ static void note_gaps(entry *e)
     note_left_out_by_budget(e);
 }
 
-static const char nothing[] = "there was nothing to judge";
-
 /* Values that are not finite are the usual reason for having nothing to judge. */
 static void point_to_finite(txd_checks *checks)
 {
@@ -306,9 +282,9 @@ static void point_to_finite(txd_checks *checks)
         if (strcmp(checks->entries[i].choice.check->name, "finite") == 0)
             is_finite = checks->entries[i].result.verdict != TXD_VERDICT_FAIL;
     for (size_t i = 0; i < checks->count && !is_finite; i++)
-        if (strcmp(checks->entries[i].result.note, nothing) == 0)
-            skip(&checks->entries[i],
-                 "there was nothing finite to judge: see `finite`");
+        if (strcmp(checks->entries[i].result.note, txd_nothing_judged) == 0)
+            txd_entry_skip(&checks->entries[i],
+                           "there was nothing finite to judge: see `finite`");
 }
 
 static txd_status finish_entry(entry *e)
@@ -323,9 +299,9 @@ static txd_status finish_entry(entry *e)
         return status;
     if (e->shown == 0) { /* what the law says it lacks is the better reason */
         if (e->is_lacking)
-            skip(e, never_together);
+            txd_entry_skip(e, never_together);
         else if (strncmp(result->note, "not recorded", 12) != 0)
-            skip(e, "the pass offered nothing that this law reads");
+            txd_entry_skip(e, "the pass offered nothing that this law reads");
         result->verdict = TXD_VERDICT_SKIP;
         return TXD_OK;
     }
@@ -336,9 +312,9 @@ static txd_status finish_entry(entry *e)
     if (result->verdict == TXD_VERDICT_PASS && result->evaluated == 0) {
         result->verdict = TXD_VERDICT_SKIP;
         if (e->is_lacking)
-            skip(e, never_together);
+            txd_entry_skip(e, never_together);
         else if (!result->note[0])
-            skip(e, nothing);
+            txd_entry_skip(e, txd_nothing_judged);
     }
     if (result->verdict != TXD_VERDICT_SKIP)
         note_gaps(e);

@@ -68,7 +68,36 @@ static int width_of_names(const txd_result *results, size_t count)
     return (int)width;
 }
 
-static void add_result(txd_text *out, const txd_result *result, int width,
+static bool is_same_skip(const txd_result *a, const txd_result *b)
+{
+    return a->verdict == TXD_VERDICT_SKIP && b->verdict == TXD_VERDICT_SKIP &&
+           a->note[0] && strcmp(a->note, b->note) == 0;
+}
+
+/* What is skipped for one and the same reason stands on one line, that of the first:
+ * true if it is not this one's. */
+static bool is_told_already(const txd_result *results, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (is_same_skip(&results[j], &results[i]))
+            return true;
+    return false;
+}
+
+/* The laws behind the first of these that are skipped for its reason. */
+static void add_others(txd_text *out, const txd_result *results, size_t count)
+{
+    const char *separator = "; so too: ";
+
+    for (size_t j = 1; j < count; j++)
+        if (is_same_skip(&results[0], &results[j])) {
+            txd_text_addf(out, "%s%s", separator, results[j].check);
+            separator = ", ";
+        }
+}
+
+/* The first of `count` results. */
+static void add_result(txd_text *out, const txd_result *result, size_t count, int width,
                        const txd_report_style *style)
 {
     bool has_measure = result->verdict != TXD_VERDICT_SKIP;
@@ -78,6 +107,8 @@ static void add_result(txd_text *out, const txd_result *result, int width,
         add_measure(out, result);
     if (result->note[0])
         txd_text_addf(out, "%s%s", has_measure ? " " : "", result->note);
+    if (!style->verbose)
+        add_others(out, result, count);
     txd_text_add(out, "\n");
     add_findings(out, result, style);
     if (result->finding_count > 0 && result->look_next)
@@ -113,12 +144,14 @@ void txd_report_text(txd_text *out, const char *source, const txd_result *result
                      size_t count, const txd_report_style *style)
 {
     static const txd_report_style usual;
+    const txd_report_style *how = style ? style : &usual;
     int width = width_of_names(results, count);
 
     if (source)
         txd_text_addf(out, "%s\n", source);
     for (size_t i = 0; i < count; i++)
-        add_result(out, &results[i], width, style ? style : &usual);
+        if (how->verbose || !is_told_already(results, i))
+            add_result(out, &results[i], count - i, width, how);
     add_summary(out, results, count);
 }
 

@@ -36,6 +36,37 @@ void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes);
 void txd_choice_thinned(const txd_choice *choice, const char *budget, char *text,
                         size_t bytes);
 
+/* One selected law. */
+typedef struct txd_entry {
+    txd_choice choice;
+    txd_check_context context;
+    void *state;
+    bool is_set_up;  /* state and tap are valid */
+    bool is_waiting; /* an experiment that has not been made */
+    txd_tap tap;     /* the law's own */
+    txd_tap outer;   /* what the pass sees */
+    uint64_t shown;  /* blocks */
+    bool is_lacking; /* of some blocks not all was recorded that the law reads */
+    txd_result result;
+} txd_entry;
+
+struct txd_checks {
+    txd_arena *arena;
+    txd_entry *entries;
+    size_t count;
+    txd_tap **taps;
+    size_t tap_count;
+    txd_result *results; /* copies in order; findings stay with the entries */
+    bool is_finished;
+    txd_replay *replay; /* holds the configuration; NULL in a live run */
+};
+
+/* Makes it a skip with this reason. */
+void txd_entry_skip(txd_entry *entry, const char *reason);
+
+/* Reasons: of experiments that nobody made; of laws that saw nothing they judge. */
+extern const char txd_not_examined[], txd_nothing_judged[];
+
 /* What txd_checks_create is given, and the rules that win over `root`. */
 typedef struct txd_checks_setup {
     const txd_check_context *context;

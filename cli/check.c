@@ -160,6 +160,7 @@ static txd_status check_cfg(check_job *job, const char *path)
     if (status == TXD_OK)
         status =
             txd_passes_init(&passes, &session, job->options, NULL, &job->judge->select);
+    passes.experiments = true;
     if (status == TXD_OK)
         status = txd_passes_run(&passes, job->options);
     if (status == TXD_OK)
@@ -302,8 +303,11 @@ const txd_command txd_command_check = {
         "Evaluates every law that a FILE can answer and prints the verdicts. FILE is "
         "a\n"
         "recording, which is judged anew by the configuration stored in it, or a\n"
-        "MODEL.cfg, which is run without recording. A law that cannot be evaluated is\n"
-        "skipped by name, with the reason: a skip is not a pass.\n"
+        "MODEL.cfg, which is run without recording, and again under changed inputs "
+        "for\n"
+        "laws that make passes of their own. A law that cannot be evaluated is skipped "
+        "by\n"
+        "name, with the reason: a skip is not a pass.\n"
         "\n"
         "  txdiag check mini.h5\n"
         "  txdiag check mini.h5 --only 'causality,row_sum' --format json\n"

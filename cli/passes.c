@@ -110,6 +110,42 @@ static txd_status run_steps(txd_passes *passes)
     return TXD_OK;
 }
 
+/* One signal is enough here: there is nothing that could be lost. */
+static int show_experiment(void *self, int number, size_t done, size_t total)
+{
+    return txd_interrupt_count() > 0 || txd_progress_show(self, number, done, total);
+}
+
+/* Of the inputs of the first step. */
+static txd_status run_experiments(txd_passes *passes, const txd_options *options)
+{
+    const txd_session *session = passes->session;
+    size_t count = txd_checks_experiments(passes->checks);
+    txd_progress progress;
+    txd_inputs inputs;
+    txd_experiment_setup setup = {.backend = session->backend,
+                                  .claimed = &session->claimed,
+                                  .actual = session->actual,
+                                  .model = session->model,
+                                  .params = session->params,
+                                  .plan = session->plan,
+                                  .inputs = &inputs,
+                                  .threads = options->threads,
+                                  .progress = show_experiment,
+                                  .progress_self = &progress};
+    txd_status status;
+
+    if (!passes->experiments || count == 0)
+        return TXD_OK;
+    txd_arena_reset(passes->arena);
+    TXD_TRY(txd_session_inputs(&inputs, session, passes->encoder, passes->arena, 0));
+    txd_progress_begin(&progress, count, !options->quiet);
+    progress.of = "experiment";
+    status = txd_checks_experiment(passes->checks, &setup);
+    txd_progress_end(&progress);
+    return status;
+}
+
 static txd_status check_memory(const txd_passes *passes, const txd_options *options)
 {
     const txd_session *session = passes->session;
@@ -155,6 +191,8 @@ txd_status txd_passes_run(txd_passes *passes, const txd_options *options)
     txd_progress_end(&progress);
     passes->run.progress = NULL;
     passes->run.progress_self = NULL;
+    if (status == TXD_OK)
+        status = run_experiments(passes, options);
     txd_passes_close(passes);
     if (status != TXD_OK)
         return status;

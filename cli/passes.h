@@ -23,6 +23,7 @@ typedef struct txd_passes {
     bool has_loss;          /* some token of it predicts another */
     const txd_result *results;
     size_t result_count; /* after txd_passes_run */
+    bool experiments;    /* laws that make passes of their own are to be judged */
 } txd_passes;
 
 /* Sets up the laws and joins the taps. Finish in either case; everything passed in
@@ -38,8 +39,9 @@ txd_status txd_passes_open(txd_passes *passes, const txd_options *options);
 txd_status txd_passes_step(txd_passes *passes, size_t step);
 void txd_passes_close(txd_passes *passes);
 
-/* Runs every step and ends the evaluation. ERR_INTERRUPTED if a signal came: the step
- * it came in is finished, unless a second one came. */
+/* Runs every step, and the experiments if they are wanted, and ends the evaluation.
+ * ERR_INTERRUPTED if a signal came: the step it came in is finished, unless a second
+ * one came. */
 txd_status txd_passes_run(txd_passes *passes, const txd_options *options);
 
 #endif

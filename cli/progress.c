@@ -24,6 +24,7 @@ static double now(void)
 void txd_progress_begin(txd_progress *progress, size_t steps, bool wanted)
 {
     *progress = (txd_progress){.on = wanted && isatty(STDERR_FILENO),
+                               .of = "step",
                                .steps = steps ? steps : 1,
                                .begun = now()};
     progress->last = progress->begun + 0.4;
@@ -50,8 +51,8 @@ int txd_progress_show(void *self, int step, size_t done, size_t total)
     memset(bar, '.', BAR_CELLS);
     memset(bar, '#', (size_t)cells);
     bar[BAR_CELLS] = '\0';
-    fprintf(stderr, "\r[%s] %3.0f %%  step %d of %zu, ", bar, 100 * share, step + 1,
-            progress->steps);
+    fprintf(stderr, "\r[%s] %3.0f %%  %s %d of %zu, ", bar, 100 * share, progress->of,
+            step + 1, progress->steps);
     if (txd_interrupt_count() > 0)
         fputs("the last; once more: stops after this layer\033[K", stderr);
     else

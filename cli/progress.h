@@ -11,6 +11,7 @@
 
 typedef struct txd_progress {
     bool on, drawn;
+    const char *of; /* "step" */
     size_t steps;
     double begun, last; /* seconds */
 } txd_progress;

@@ -97,6 +97,7 @@ static txd_status record(run_job *job)
     if (status == TXD_OK)
         status = txd_passes_init(&job->passes, &job->session, job->options,
                                  job->recorder, &(txd_check_select){0});
+    job->passes.experiments = txd_options_has(job->options, "experiments");
     if (status == TXD_OK)
         status = txd_passes_run(&job->passes, job->options);
     if (status == TXD_OK)
@@ -237,6 +238,7 @@ static const txd_option options[] = {
     {"output", 'o', "REC.h5", "the recording; default: the cfg's name with .h5, here"},
     {"set", 0, "PATH=VALUE", "overrides one setting of the cfg; may be repeated"},
     {"report", 0, "DIR", "also writes DIR/index.html: verdicts and figures"},
+    {"experiments", 0, NULL, "also judges the laws that make passes of their own"},
     {"dry-run", 0, NULL, "says what would be recorded and what it costs; no pass"},
     {NULL, 0, NULL, NULL},
 };
@@ -244,7 +246,8 @@ static const txd_option options[] = {
 const txd_command txd_command_run = {
     .name = "run",
     .sentence = "run a model under probes, record it, judge it",
-    .usage = "MODEL.cfg [-o REC.h5] [--set PATH=VALUE]... [--report DIR] [--dry-run]",
+    .usage = "MODEL.cfg [-o REC.h5] [--set PATH=VALUE]... [--report DIR]\n"
+             "                    [--experiments] [--dry-run]",
     .help =
         "Runs the decoder that MODEL.cfg describes, on its input, as many steps as "
         "the\n"

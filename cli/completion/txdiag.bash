@@ -30,7 +30,7 @@ _txdiag()
     if [ -z "$words" ] && [[ $current == -* ]]; then
         words='--backend --threads --force --quiet --verbose --help'
         case $command in
-        run) words+=' --output --set --report --dry-run' ;;
+        run) words+=' --output --set --report --experiments --dry-run' ;;
         check) words+=' --output --set --rules --only --skip --strict --format' ;;
         info) words+=' --json --set' ;;
         list) words+=' --set --markdown' ;;

@@ -24,6 +24,7 @@ _txdiag() {
     case $command in
     run) _arguments $everywhere '(-o --output)'{-o,--output}'[recording]:file:_files' \
         '*--set[override a setting]:path=value:' '--report[folder]:folder:_files -/' \
+        '--experiments[also laws with passes of their own]' \
         '--dry-run[only estimate]' '*:file:_files' ;;
     check) _arguments $everywhere '(-o --output)'{-o,--output}'[output]:file:_files' \
         '--rules[thresholds]:file:_files' '*--only[laws]:law:{_txdiag_names checks}' \

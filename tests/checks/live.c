@@ -217,6 +217,28 @@ static void start_cache(live *l)
     OK(txd_cache_create(&l->cache, l->model, batch, length));
 }
 
+/* Not where something is recorded: that is `run`. */
+static void experiment(live *l, txd_encoder *encoder, const txd_run_options *options,
+                       const txd_backend *backend)
+{
+    txd_experiment_setup setup = {.backend = backend,
+                                  .claimed = &l->claimed,
+                                  .actual =
+                                      l->plan ? txd_plan_config(l->plan) : &l->claimed,
+                                  .model = l->model,
+                                  .params = l->params,
+                                  .plan = l->plan,
+                                  .threads = options->threads};
+    txd_inputs inputs;
+
+    if (l->record || txd_checks_experiments(l->checks) == 0)
+        return;
+    OK(txd_input_source_step(&inputs, l->source, l->arena, 0));
+    fill_memory(l, encoder, &inputs, 0);
+    setup.inputs = &inputs;
+    OK(txd_checks_experiment(l->checks, &setup));
+}
+
 static int threads_of(const live *l)
 {
     return l->planted && l->planted->threads ? l->planted->threads : 1;
@@ -251,6 +273,7 @@ static void judge(live *l, const txd_backend *backend, const char *only)
     OK(txd_run_create(&run, l->model, &options));
     run_steps(l, encoder, run, &t);
     txd_run_destroy(run);
+    experiment(l, encoder, &options, backend);
     txd_encoder_destroy(encoder);
     if (t.recorder)
         OK(txd_recorder_close(t.recorder, true));

@@ -235,7 +235,8 @@ START_TEST(variants_of_the_mask_are_healthy)
     expect_silence(MINI "}; mask : { window = 3; }; " RAGGED "};", "");
     expect_silence(MINI "}; mask : { window = 1; }; " RAGGED "pad = \"left\"; };",
                    "attention_collapse");
-    expect_silence(MINI "}; mask : { causal = false; }; " RAGGED "};", "causality");
+    expect_silence(MINI "}; mask : { causal = false; }; " RAGGED "};",
+                   "causality,future_perturbation");
     expect_silence(
         MINI "}; mask : { fill = -1e9; masked_row = \"uniform\"; }; " RAGGED "};", "");
     expect_silence(
@@ -254,7 +255,7 @@ START_TEST(one_token_alone_is_healthy)
      * there is no loss. */
     expect_silence(MINI "}; input : { tokens = [3]; };",
                    "causality,padding,attention_collapse,loss_token,grad_range,"
-                   "grad_row_sum");
+                   "grad_row_sum,future_perturbation");
 }
 END_TEST
 

@@ -96,6 +96,35 @@ START_TEST(a_report_of_skips_alone_says_that_nothing_was_evaluated)
 }
 END_TEST
 
+START_TEST(laws_that_are_skipped_for_one_reason_share_a_line_unless_it_is_verbose)
+{
+    const txd_report_style verbose = {.verbose = true};
+    txd_result results[4] = {
+        {.check = "row_sum", .verdict = TXD_VERDICT_SKIP, .note = "one"},
+        {.check = "causality", .verdict = TXD_VERDICT_SKIP, .note = "another"},
+        {.check = "padding", .verdict = TXD_VERDICT_SKIP, .note = "one"},
+        {.check = "finite", .verdict = TXD_VERDICT_SKIP, .note = "one"},
+    };
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_report_text(&text, NULL, results, 4, NULL);
+    ck_assert_str_eq(txd_text_get(&text),
+                     "SKIP row_sum        one; so too: padding, finite\n"
+                     "SKIP causality      another\n"
+                     "4 laws: 4 skipped; nothing was evaluated\n");
+    txd_text_finish(&text);
+    txd_text_init(&text);
+    txd_report_text(&text, NULL, results, 4, &verbose);
+    ck_assert_str_eq(txd_text_get(&text), "SKIP row_sum        one\n"
+                                          "SKIP causality      another\n"
+                                          "SKIP padding        one\n"
+                                          "SKIP finite         one\n"
+                                          "4 laws: 4 skipped; nothing was evaluated\n");
+    txd_text_finish(&text);
+}
+END_TEST
+
 START_TEST(what_is_not_finite_is_where_to_begin)
 {
     txd_result results[3] = {
@@ -216,6 +245,7 @@ START_TEST(a_recording_keeps_the_verdicts_and_the_findings)
 END_TEST
 
 TEST_MAIN(the_text_has_a_line_per_law_its_findings_and_a_summary,
+          laws_that_are_skipped_for_one_reason_share_a_line_unless_it_is_verbose,
           what_is_not_finite_is_where_to_begin,
           a_report_of_skips_alone_says_that_nothing_was_evaluated,
           the_json_reads_back_with_everything_in_it,

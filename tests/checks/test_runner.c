@@ -129,6 +129,8 @@ START_TEST(laws_that_saw_nothing_are_skipped_and_the_exit_says_so)
         why = law->inapplicable ? law->inapplicable(&context) : NULL;
         if (why)
             ck_assert_str_eq(results[i].note, why);
+        else if (law->examine)
+            ck_assert_str_eq(results[i].note, txd_not_examined);
         else if (strncmp(results[i].note, "not recorded: ", 14) != 0)
             ck_assert_str_eq(results[i].note,
                              "the pass offered nothing that this law reads");

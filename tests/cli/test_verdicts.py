@@ -27,8 +27,11 @@ def fault(name, more=""):
 
 
 def verdicts(result):
-    return {law: verdict for verdict, law in re.findall(
+    found = {law: verdict for verdict, law in re.findall(
         r"^(PASS|INFO|WARN|FAIL|SKIP|OPEN) (\w+)", result.out, re.M)}
+    for others in re.findall(r"^SKIP .*; so too: (.*)$", result.out, re.M):
+        found.update({law: "SKIP" for law in others.split(", ")})
+    return found
 
 
 # --- a planted fault that nothing can notice
