@@ -42,7 +42,7 @@ static bool was_computed(const job *j, double score, double masked)
     return !j->lacks_hidden || !isnan(score) || !isnan(masked);
 }
 
-static bool lacks_hidden(const txd_block *block)
+bool txd_mask_lacks_hidden(const txd_block *block)
 {
     switch (block->pass->claimed->evaluate_hidden) {
     case TXD_HIDDEN_ALWAYS:
@@ -308,7 +308,7 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
              .has_slopes =
                  pass->claimed->positions == TXD_POSITIONS_ALIBI &&
                  txd_point_attention(block->site->point) == TXD_ATTENTION_SELF,
-             .lacks_hidden = lacks_hidden(block)};
+             .lacks_hidden = txd_mask_lacks_hidden(block)};
 
     tally->smallest = pass->tiny;
     tally->status = find_scores(&j);

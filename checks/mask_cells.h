@@ -52,6 +52,9 @@ typedef struct txd_mask_tally {
  * claim alone does not say what it is. How many. */
 size_t txd_mask_reads(txd_point out[2], const txd_config *config,
                       txd_attention_kind kind);
+/* True if hidden cells of the attention that a block is of may not have been computed.
+ */
+bool txd_mask_lacks_hidden(const txd_block *block);
 /* Judges a block of attn.masked or cross.masked. */
 void txd_mask_judge(txd_mask_tally *tally, const txd_block *block);
 void txd_mask_join(txd_mask_tally *to, const txd_mask_tally *tally);

@@ -47,6 +47,13 @@ const planted_model subjects[SUBJECTS] = {
      TOKENS(""), 5},
     {"ranges", DRAWN("llama", "positions = \"relative\"; qk_norm = \"head\";"),
      TOKENS(""), 5},
+    {"packed",
+     DRAWN("llama",
+           "n_kv_heads = 2; layers = ( { range = \"0\"; window = 3; }, "
+           "{ range = \"2\"; window = 3; }, { range = \"4\"; window = 3; } );"),
+     TOKENS("documents = ([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1], "
+            "[0, 0, 0, 0, 1, 1, 1, 1]);"),
+     5},
 };
 
 /* Only formed if asked for. */

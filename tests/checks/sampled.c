@@ -14,33 +14,56 @@
 
 static const struct {
     const char *model, *input; /* the latter within the group input */
+    bool is_packed;            /* the rows hold two documents each */
 } models[SAMPLED_MODELS] = {
     {MODEL("gpt2", "cross = true;"),
-     "memory : { random : { length = 200; }; valid = [200, 5]; };"},
+     "memory : { random : { length = 200; }; valid = [200, 5]; };", false},
     {MODEL("llama",
            "n_kv_heads = 2; score_softcap = 20.0; logit_softcap = 20.0; "
            "qk_norm = \"head\"; layers = ( { range = \"0\"; window = 250; } );"),
-     ""},
-    {MODEL("gpt2", "positions = \"alibi\"; sinks = true; embed_scale = 7.0;"), ""},
+     "", false},
+    {MODEL("gpt2", "positions = \"alibi\"; sinks = true; embed_scale = 7.0;"), "",
+     true},
 };
 
 /* Only formed if asked for. */
 static const char gradients[] = "record : ( { probe = \"grad_norm\"; } );";
 
-/* The group input: a long row, and a short one padded on the left. */
-static void print_input(char *text, size_t bytes, const char *more)
+/* A list of lists, of the long and of the short row. */
+static size_t print_rows(char *text, size_t bytes, int (*number)(int row, int place))
 {
-    size_t used =
-        (size_t)snprintf(text, bytes, "input : { pad = \"left\"; tokens = ([");
+    const int lengths[2] = {SAMPLED_LONG, SAMPLED_SHORT};
+    size_t used = (size_t)snprintf(text, bytes, "(");
 
-    for (int i = 0; i < SAMPLED_LONG; i++)
-        used += (size_t)snprintf(text + used, bytes - used, "%s%d", i > 0 ? ", " : "",
-                                 (i * 97 + i * i % 31) % 256);
-    used += (size_t)snprintf(text + used, bytes - used, "], [");
-    for (int i = 0; i < SAMPLED_SHORT; i++)
-        used += (size_t)snprintf(text + used, bytes - used, "%s%d", i > 0 ? ", " : "",
-                                 13 * i + 1);
-    snprintf(text + used, bytes - used, "]); %s };", more);
+    for (int row = 0; row < 2; row++)
+        for (int i = 0; i < lengths[row]; i++)
+            used += (size_t)snprintf(
+                text + used, bytes - used, "%s%d%s", i > 0 ? ", " : "[", number(row, i),
+                i + 1 < lengths[row] ? "" : (row == 0 ? "], " : "]); "));
+    return used;
+}
+
+static int token(int row, int i)
+{
+    return row == 0 ? (i * 97 + i * i % 31) % 256 : 13 * i + 1;
+}
+
+static int document(int row, int i)
+{
+    return i >= (row == 0 ? SAMPLED_LONG : SAMPLED_SHORT) / 2;
+}
+
+/* The group input: a long row, and a short one padded on the left. */
+static void print_input(char *text, size_t bytes, int model)
+{
+    size_t used = (size_t)snprintf(text, bytes, "input : { pad = \"left\"; tokens = ");
+
+    used += print_rows(text + used, bytes - used, token);
+    if (models[model].is_packed) {
+        used += (size_t)snprintf(text + used, bytes - used, "documents = ");
+        used += print_rows(text + used, bytes - used, document);
+    }
+    snprintf(text + used, bytes - used, "%s };", models[model].input);
 }
 
 void sampled_run(live *l, const sampled *s)
@@ -48,7 +71,7 @@ void sampled_run(live *l, const sampled *s)
     live_plant planted = {.threads = s->threads};
     char input[4096], text[8192], faults[256] = "";
 
-    print_input(input, sizeof input, models[s->model].input);
+    print_input(input, sizeof input, s->model);
     if (s->fault)
         snprintf(faults, sizeof faults, "faults : ( { name = \"%s\"; %s } );", s->fault,
                  s->selectors ? s->selectors : "");
