@@ -105,6 +105,9 @@ static void say_head(txd_finding *finding, const state *s, int layer,
     } else {
         txd_law_say(finding, "scores are %s x q.k instead of %s x q.k",
                     txd_law_number(found, slope), claimed);
+        if (slope > 0 && scale > 0)
+            txd_law_say(finding, ", so that the softmax is %s",
+                        slope < scale ? "flatter" : "more peaked");
         txd_score_name(finding, s->claimed, scale, slope);
     }
 }

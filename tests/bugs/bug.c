@@ -75,8 +75,16 @@ static void fill(txd_params *params, const void *self)
 struct edit {
     txd_point point;
     int layer;
+    txd_point reads[2];
     void (*change)(txd_block *block);
 };
+
+static const txd_point *needs_edit(void *self, txd_point point)
+{
+    const struct edit *e = self;
+
+    return point == e->point ? e->reads : NULL;
+}
 
 static unsigned ask_edit(void *self, const txd_site *site)
 {
@@ -97,13 +105,22 @@ static txd_status do_edit(void *self, txd_block *block)
 txd_status bug_edit(txd_plan *plan, txd_point point, int layer,
                     void (*change)(txd_block *block))
 {
+    return bug_edit_by(plan, point, layer, TXD_POINT_COUNT, change);
+}
+
+txd_status bug_edit_by(txd_plan *plan, txd_point point, int layer, txd_point reads,
+                       void (*change)(txd_block *block))
+{
     struct edit *e = txd_arena_alloc(plan->arena, 1, sizeof *e);
 
     if (!e)
         return TXD_ERR_MEMORY;
-    *e = (struct edit){point, layer, change};
-    return txd_plan_tap(
-        plan, &(txd_tap){.name = "bug", .self = e, .ask = ask_edit, .edit = do_edit});
+    *e = (struct edit){point, layer, {reads, TXD_POINT_COUNT}, change};
+    return txd_plan_tap(plan, &(txd_tap){.name = "bug",
+                                         .self = e,
+                                         .ask = ask_edit,
+                                         .needs = needs_edit,
+                                         .edit = do_edit});
 }
 
 double bug_get(const txd_block *block, size_t i)

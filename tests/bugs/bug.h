@@ -61,6 +61,9 @@ void bugs_table(const char *file, const bug *rows, size_t count,
 /* Edits the value of a point of a layer (-1: not of one) by this function. */
 txd_status bug_edit(txd_plan *plan, txd_point point, int layer,
                     void (*change)(txd_block *block));
+/* The same by an earlier value, which txd_block_earlier gives. */
+txd_status bug_edit_by(txd_plan *plan, txd_point point, int layer, txd_point reads,
+                       void (*change)(txd_block *block));
 /* Element of a block, in the order of its axes. */
 double bug_get(const txd_block *block, size_t i);
 void bug_set(txd_block *block, size_t i, double value);
