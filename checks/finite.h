@@ -118,6 +118,7 @@ void txd_origin_say_cause(txd_finding *finding, const txd_origin *origin);
 /* ---- between the files of causes; true if something was said ---- */
 
 bool txd_origin_say_attention(txd_finding *finding, const txd_origin *origin);
+bool txd_origin_say_attention_back(txd_finding *finding, const txd_origin *origin);
 void txd_origin_say_gradient(txd_finding *finding, const txd_origin *origin);
 /* Everything that is judged and comes before is finite; padding is not judged. */
 bool txd_origin_say_stranger(txd_finding *finding, const txd_origin *origin);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Causes inside the attention: a score beyond the format, by its scale or in another
- * format; a row of -Inf; a mask that multiplies by -Inf; a softmax without its largest
- * score.
+ * format; a soft cap made of exponentials; a row of -Inf, and how a finite fill became
+ * that; a mask that multiplies by -Inf; a softmax without its largest score, forward
+ * and backward.
  */
 #include "checks/finite.h"
 
@@ -84,6 +85,27 @@ static bool say_score(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
+/* Why a row is -Inf whose claimed fill is not. */
+static void say_fill(txd_finding *finding, const txd_origin *o)
+{
+    double fill = layer_of(o)->fill;
+    char format[64], text[32];
+
+    if (!isfinite(fill))
+        return;
+    txd_origin_format(format, o);
+    txd_law_number(text, fill);
+    if (fabs(fill) > o->largest)
+        txd_law_say(finding, "; mask.fill, %s, is beyond %s and was stored as -Inf",
+                    text, format);
+    else
+        txd_law_say(
+            finding,
+            "; mask.fill, %s, is finite: something was added to it and left %s, "
+            "another mask or the score itself",
+            text, format);
+}
+
 static bool say_shut(txd_finding *finding, const txd_origin *o, double shown)
 {
     if (shown > 0)
@@ -97,6 +119,7 @@ static bool say_shut(txd_finding *finding, const txd_origin *o, double shown)
                     ". Cause: a fully masked row: this query may see no key, and "
                     "mask.masked_row is \"%s\"",
                     txd_config_word("masked_row", layer_of(o)->masked_row));
+    say_fill(finding, o);
     return true;
 }
 
@@ -106,6 +129,7 @@ static bool say_masked(txd_finding *finding, const txd_origin *o)
 
     if (o->site->value == -INFINITY) {
         txd_law_say(finding, ". Cause: a key is masked that the claimed mask shows");
+        say_fill(finding, o);
         return true;
     }
     if (!isnan(o->site->value) || !isinf(layer_of(o)->fill) ||
@@ -134,6 +158,29 @@ static exp_range range_of_exp(const txd_origin *o)
     return o->format == TXD_F16 && layer_of(o)->softmax == TXD_SOFTMAX_SAME ? f16 : f32;
 }
 
+/* A tanh of exponentials: of 2 x in most hands, of x in some. */
+static bool say_cap(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    double cap = layer_of(o)->score_softcap, limit = range_of_exp(o).high / 2;
+    char text[32], bound[32];
+
+    for (size_t i = 0; i < m->operand_count; i++) {
+        double ratio = m->parts[i].value / cap;
+
+        if (m->operands[i].is_gradient || m->parts[i].count != 1 ||
+            txd_point_in_self(m->operands[i].point) != TXD_POINT_ATTN_SCORES ||
+            !(fabs(ratio) > limit) || isinf(ratio))
+            continue;
+        txd_law_say(finding,
+                    ". Cause: the soft cap is made of exponentials: score / cap is %s, "
+                    "and exp of twice that overflows from %s on, where tanh is finite",
+                    txd_law_number(text, ratio), txd_law_number(bound, limit));
+        return true;
+    }
+    return false;
+}
+
 static bool say_softmax(txd_finding *finding, const txd_origin *o)
 {
     double highest = o->meeting->highest;
@@ -159,6 +206,8 @@ bool txd_origin_say_attention(txd_finding *finding, const txd_origin *o)
 
     if (own == TXD_POINT_ATTN_SCORES)
         return say_score(finding, o);
+    if (own == TXD_POINT_ATTN_CAPPED)
+        return say_cap(finding, o);
     if (own != TXD_POINT_ATTN_MASKED && own != TXD_POINT_ATTN_WEIGHTS &&
         own != TXD_POINT_ATTN_HEADS)
         return false;
@@ -169,4 +218,14 @@ bool txd_origin_say_attention(txd_finding *finding, const txd_origin *o)
     if (own == TXD_POINT_ATTN_MASKED)
         return say_masked(finding, o);
     return own == TXD_POINT_ATTN_WEIGHTS && say_softmax(finding, o);
+}
+
+bool txd_origin_say_attention_back(txd_finding *finding, const txd_origin *o)
+{
+    txd_point own = txd_point_in_self(o->site->point);
+
+    if (own == TXD_POINT_ATTN_SCORES && layer_of(o)->score_softcap != 0)
+        return say_cap(finding, o);
+    return own == TXD_POINT_ATTN_MASKED && o->meeting->has_row &&
+           say_softmax(finding, o);
 }

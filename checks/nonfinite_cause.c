@@ -56,6 +56,7 @@ void txd_origin_say_operands(txd_finding *finding, const txd_origin *origin)
 {
     const txd_meeting *m = origin->meeting;
     const char *before = ". Made from ";
+    bool was_forward = false;
 
     for (size_t i = 0; i < m->operand_count; i++) {
         bool is_forward =
@@ -63,9 +64,10 @@ void txd_origin_say_operands(txd_finding *finding, const txd_origin *origin)
 
         if (m->parts[i].count == 0)
             continue;
-        txd_law_say(finding, "%s", is_forward ? ". Forward: " : before);
+        txd_law_say(finding, "%s", is_forward && !was_forward ? ". Forward: " : before);
         say_operand(finding, origin, i);
         before = ", ";
+        was_forward = is_forward;
     }
 }
 
@@ -253,6 +255,26 @@ static bool say_norm(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
+/* A weight that is finite until it is stored as values are. */
+static bool say_weight(txd_finding *finding, const txd_origin *o)
+{
+    char format[64], text[32];
+
+    for (int which = 0; which < 2; which++) {
+        double size =
+            txd_finite_params_largest(o->params, o->site->point, o->site->layer, which);
+
+        if (!(size > o->largest))
+            continue;
+        txd_law_say(finding,
+                    ". Cause: its %s reaches %s, beyond %s, and was stored as Inf",
+                    which ? "bias" : "weight", txd_law_number(text, size),
+                    txd_origin_format(format, o));
+        return true;
+    }
+    return false;
+}
+
 static bool say_overflow(txd_finding *finding, const txd_origin *o)
 {
     double bound = bound_of(o);
@@ -350,7 +372,8 @@ void txd_origin_say_cause(txd_finding *finding, const txd_origin *origin)
     }
     if (txd_origin_say_stranger(finding, origin) ||
         txd_origin_say_attention(finding, origin) || say_norm(finding, origin) ||
-        say_table(finding, origin) || say_overflow(finding, origin))
+        say_table(finding, origin) || say_weight(finding, origin) ||
+        say_overflow(finding, origin))
         return;
     say_nothing(finding, origin);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Why a gradient is not finite although the pass forward is: the loss scale, a row
- * without keys, a norm of nearly nothing, an overflow amid large gradients.
+ * without keys, exponentials that overflow, a norm of nearly nothing or of a constant
+ * row, an overflow amid large gradients.
  */
 #include "checks/finite.h"
 
@@ -60,6 +61,23 @@ static bool say_norm(txd_finding *finding, const txd_origin *o)
     return true;
 }
 
+static bool say_constant(txd_finding *finding, const txd_origin *o)
+{
+    const txd_meeting *m = o->meeting;
+    char eps[32];
+
+    if (m->variance != 0)
+        return false;
+    txd_law_say(finding,
+                ". Cause: 0/0 in the backward half of the norm that reads %s: its row "
+                "is %s, so that it divides by sqrt(eps) alone, and eps, %s as claimed, "
+                "is lost",
+                txd_point_get(m->stream)->name,
+                o->params->claimed->norm == TXD_NORM_LAYER ? "constant" : "zero",
+                txd_law_number(eps, txd_origin_eps(o)));
+    return true;
+}
+
 /* The largest gradient at hand: of those that come in, and here. Those of parameters
  * have had the loss scale divided out, after they were summed with it. */
 static double largest_gradient(const txd_origin *o)
@@ -95,8 +113,9 @@ static bool say_overflow(txd_finding *finding, const txd_origin *o)
 void txd_origin_say_gradient(txd_finding *finding, const txd_origin *origin)
 {
     if (txd_origin_say_stranger(finding, origin) || say_loss(finding, origin) ||
-        say_empty_row(finding, origin) || say_norm(finding, origin) ||
-        say_overflow(finding, origin))
+        say_empty_row(finding, origin) ||
+        txd_origin_say_attention_back(finding, origin) || say_norm(finding, origin) ||
+        say_constant(finding, origin) || say_overflow(finding, origin))
         return;
     txd_law_say(finding, ". No cause is certain: the pass forward is finite, and so "
                          "are the gradients before it: made in this operation's "

@@ -213,6 +213,17 @@ static void add_readers(list *to, const txd_config *config, const txd_site *site
     }
 }
 
+/* The other factor of scores: a gradient of queries is multiplied with keys. */
+static void add_factor(list *to, txd_point point)
+{
+    txd_attention_kind kind = txd_point_attention(point);
+
+    if (txd_point_in_self(point) == TXD_POINT_ATTN_Q)
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_K), false);
+    else if (txd_point_in_self(point) == TXD_POINT_ATTN_K)
+        add(to, txd_point_in(kind, TXD_POINT_ATTN_Q), false);
+}
+
 size_t txd_operands_of(txd_operand out[TXD_OPERANDS], const txd_config *config,
                        const txd_site *site)
 {
@@ -224,6 +235,7 @@ size_t txd_operands_of(txd_operand out[TXD_OPERANDS], const txd_config *config,
         return operands_of_value(out, config, site);
     add_readers(&to, config, site);
     to.is_gradient = false;
+    add_factor(&to, site->point);
     add(&to, site->point, true);
     return to.count;
 }

@@ -24,7 +24,8 @@ typedef struct txd_operand {
 
 /* The operands of a site, by the claimed configuration; returns how many. Of a value
  * what its operation reads (parameters left out); of a gradient the gradients of what
- * reads the value, and last the value itself. */
+ * reads the value, of queries the keys and of keys the queries, and last the value
+ * itself. */
 size_t txd_operands_of(txd_operand out[TXD_OPERANDS], const txd_config *config,
                        const txd_site *site);
 

@@ -150,10 +150,10 @@ static void plant_backward(int model, poison *p)
     finding = poison_expect(&l, p);
     snprintf(value, sizeof value, "%.3g", p->forward);
     ck_assert(isfinite(p->forward));
-    snprintf(words, sizeof words, "Forward: %s %s. ", txd_point_get(p->point)->name,
-             value);
-    ck_assert_msg(strstr(finding->message, words) != NULL, "%s: no \"%s\"",
-                  finding->message, words);
+    snprintf(words, sizeof words, " %s %s. ", txd_point_get(p->point)->name, value);
+    ck_assert_msg(strstr(finding->message, ". Forward: ") != NULL &&
+                      strstr(finding->message, words) != NULL,
+                  "%s: no \"%s\"", finding->message, words);
     ck_assert_msg(strstr(finding->message, "No cause is certain") != NULL, "%s",
                   finding->message);
     live_finish(&l);
