@@ -343,7 +343,7 @@ static void run(const bug *b, const char *backend, bool planted)
     txd_tap tap = {
         .name = "watch", .self = w, .gradients = true, .ask = ask_watch, .merge = see};
     const live_plant plants = {.watch = &tap,
-                               .fill = fill,
+                               .fill = b->toy->params[0].name ? fill : NULL,
                                .plan = planted ? plant : NULL,
                                .self = b,
                                .chunk = b->toy->chunk};

@@ -38,11 +38,39 @@ static const toy right_padded =
     UNIFORM("input : { tokens = ([0, 1, 2, 3], [0, 1]); };");
 static const toy packed =
     UNIFORM("input : { tokens = [0, 1, 2, 3]; documents = [0, 0, 1, 1]; };");
+static const toy packed_anew = UNIFORM(
+    "input : { tokens = [0, 1, 2, 3]; documents = [0, 0, 1, 1]; positions = [0, "
+    "1, 0, 1]; };");
 static const toy window = UNIFORM(TOKENS "mask : { window = 2; };");
 static const toy window_of_3 = UNIFORM(TOKENS "mask : { window = 3; };");
 static const toy nan_rows = UNIFORM(TOKENS "mask : { masked_row = \"nan\"; };");
 
+/* Two blocks, six tokens, and scores that are not 0. */
+static const toy drawn = {
+    "model : { preset = \"gpt2\"; vocab = 8; d_model = 8; n_heads = "
+    "2; n_layers = 2; d_ff = 8; max_seq_len = 8; }; input : { "
+    "tokens = [3, 1, 4, 1, 5, 7]; };",
+    {{0}},
+    false,
+    0};
+
 /* ---- what is planted here ---- */
+
+/* Values become the mean of a block of two tokens. */
+static void mean_of_two(txd_block *block)
+{
+    for (size_t i = 0; i + 1 < txd_tensor_count(&block->value); i += 2) {
+        double mean = (bug_get(block, i) + bug_get(block, i + 1)) / 2;
+
+        bug_set(block, i, mean);
+        bug_set(block, i + 1, mean);
+    }
+}
+
+static txd_status block_means(txd_plan *plan)
+{
+    return bug_edit(plan, TXD_POINT_ATTN_V, 0, mean_of_two);
+}
 
 /* The softmax sees every cell, then hidden ones become 0 and the row is divided by what
  * is left. */
@@ -97,6 +125,14 @@ static const bug rows[] = {
      .shown = {{HEADS, CAUSAL, ALL}}},
     {2, "facebookresearch/xformers#103", &u4, "name = \"mask_missing\";", NULL,
      "causality", .shown = {{WEIGHTS "[0,0,0,*]", "1 0 0 0", "0.25 0.25 0.25 0.25"}}},
+    {3, "huggingface/transformers#48745", &drawn,
+     "name = \"mask_missing\"; layers = \"1\";", .law = "future_perturbation"},
+    {4, "karpathy/nanochat#844", &u4, NULL, block_means, "future_perturbation",
+     .shown = {{"layers.0.attn.v", "1 2 4 8", "1.5 1.5 6 6"},
+               {HEADS "[0,0,0,*]", "1", "1.5"},
+               {WEIGHTS "[0,0,1,*]", "0.5 0.5 0 0"}}},
+    {5, "pbloem/former#10", &nan_rows, "name = \"diagonal_masked\";", NULL,
+     "diagonal_open", .shown = {{HEADS, CAUSAL, "nan 1 1.5 2.333333"}}},
     {6, "pytorch/tutorials#2250", &u4, .shown = {{HEADS, CAUSAL}}},
     {6, "pytorch/tutorials#2250", &u4_open, .shown = {{HEADS, ALL}}},
     {9, "lucidrains/x-transformers#160", &nan_rows, "name = \"mask_inverted\";", NULL,
@@ -112,7 +148,11 @@ static const bug rows[] = {
      .shown = {{HEADS "[1,0,2,*]", "4", "2.333333"}, {HEADS "[1,0,3,*]", "6", "3.75"}}},
     {13, "jingyaogong/minimind-v#76", &right_padded,
      .shown = {{HEADS "[1,0,1,*]", "1.5"}}},
-    {16, "huggingface/nanoVLM#204", &packed, .shown = {{HEADS, "1 1.5 4 6"}}},
+    {16, "huggingface/nanoVLM#204", &packed, "name = \"documents_ignored\";", NULL,
+     "documents", .shown = {{HEADS, "1 1.5 4 6", CAUSAL}}},
+    {17, "DeepOpt-com/WrinkleFree-Monorepo#53", &packed_anew,
+     "name = \"documents_ignored\";", NULL, "documents",
+     .shown = {{HEADS, "1 1.5 4 6", "2.5 3.75 2.5 3.75"}}},
     {18, "huggingface/transformers#39408", &window, .shown = {{HEADS, "1 1.5 3 6"}}},
     {19, "vllm-project/vllm#3385", &window_of_3,
      .shown = {{HEADS, "1 1.5 2.333333 4.666667"}}},
@@ -123,12 +163,16 @@ static const bug rows[] = {
 #define LIST(X)                                                                        \
     X(b01_the_causal_mask_is_lost_where_weights_are_asked_for)                         \
     X(b02_a_causal_flag_without_a_mask_is_ignored)                                     \
+    X(b03_decoders_lose_their_causal_mask)                                             \
+    X(b04_means_of_blocks_leak_outside_the_softmax)                                    \
+    X(b05_the_diagonal_is_masked_too)                                                  \
     X(b06_an_offset_of_one_leaves_the_diagonal_open_and_is_right)                      \
     X(b09_true_means_drop_to_one_and_keep_to_the_other)                                \
     X(b11_the_mask_comes_after_the_softmax)                                            \
     X(b12_a_mask_after_the_softmax_with_new_sums_is_equal)                             \
     X(b13_padding_is_left_out_of_the_loss_but_not_of_attention)                        \
     X(b16_packed_texts_see_each_other)                                                 \
+    X(b17_new_positions_do_not_keep_packed_texts_apart)                                \
     X(b18_a_window_is_one_key_too_wide)                                                \
     X(b19_two_conventions_of_a_window)                                                 \
     X(b21_rows_of_padding_differ)
