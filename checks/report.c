@@ -38,6 +38,7 @@ void txd_report_add(txd_report *report, const txd_judged *judged)
     report->files[status <= 2 ? status : 3]++;
     for (size_t i = 0; i < judged->count; i++)
         report->laws[judged->results[i].verdict]++;
+    report->waived += txd_report_waived(judged->results, judged->count);
     report->format->add(report, judged);
 }
 
@@ -88,4 +89,7 @@ void txd_report_total(txd_text *out, const txd_report *report)
         return;
     txd_text_addf(out, "; %zu law%s: ", laws, laws == 1 ? "" : "s");
     txd_report_counts(out, report->laws);
+    if (report->waived > 0)
+        txd_text_addf(out, "; %zu finding%s waived", report->waived,
+                      report->waived == 1 ? "" : "s");
 }

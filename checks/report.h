@@ -7,7 +7,7 @@
 #ifndef TXD_CHECKS_REPORT_H
 #define TXD_CHECKS_REPORT_H
 
-#include "checks/check.h"
+#include "checks/waiver.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +42,8 @@ typedef struct txd_report {
     txd_text text;
     size_t files[4];                   /* by exit status: 0, 1, 2, 77 */
     size_t laws[TXD_VERDICT_OPEN + 1]; /* by verdict, over all files */
+    size_t waived;                     /* findings, over all files */
+    const txd_waivers *waivers;        /* that were applied; NULL = none */
     txd_json json;                     /* what formats keep between files */
     txd_text body;
     size_t tests, failures, errors, skipped;
@@ -61,6 +63,10 @@ void txd_report_finish(txd_report *report);
 /* The exit status of all files: 1 if a law is broken in any; else 2 if one could not be
  * judged; else 77 if nothing was evaluated in one; else 0. */
 int txd_report_exit(const txd_report *report);
+
+/* "rules.cfg:7: the waiver of causality at layers.1.* matches nothing: remove it";
+ * false, and nothing, of one that is in use. */
+bool txd_report_unused(txd_text *out, const txd_waiver *waiver);
 
 /* "2 files: 1 held, 1 broken; 44 laws: 41 passed, 1 failed, 2 skipped". */
 void txd_report_total(txd_text *out, const txd_report *report);

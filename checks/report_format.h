@@ -40,6 +40,12 @@ void txd_report_details(txd_text *out, const txd_judged *judged,
 /* "41 passed, 1 failed, 2 skipped", of counts by verdict. */
 void txd_report_counts(txd_text *out, const size_t *seen);
 
+/* How many findings are waived. */
+size_t txd_report_waived(const txd_result *results, size_t count);
+
+/* What waives a law that would make the exit status 1 else; NULL if nothing does. */
+const char *txd_report_waiver(const txd_report *report, const txd_result *result);
+
 /* True if a result makes the exit status 1. */
 bool txd_report_is_broken(const txd_report *report, const txd_result *result);
 

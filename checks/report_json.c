@@ -50,6 +50,7 @@ static void add_finding(txd_json *json, const char *check, const txd_finding *fi
     add_number(json, "measured", finding->measured);
     add_number(json, "allowed", finding->allowed);
     add_string(json, "message", finding->message);
+    add_string(json, "waived", finding->waived);
     txd_json_close_object(json);
 }
 
@@ -139,8 +140,28 @@ static void add(txd_report *report, const txd_judged *judged)
     txd_json_close_object(json);
 }
 
+static void add_waiver(txd_json *json, const txd_waiver *waiver)
+{
+    txd_json_open_object(json);
+    add_string(json, "law", waiver->law);
+    add_string(json, "site", waiver->site);
+    add_string(json, "reason", waiver->reason);
+    add_string(json, "expires", waiver->expires);
+    txd_json_key(json, "expired");
+    txd_json_bool(json, waiver->is_expired);
+    add_int(json, "findings", (int64_t)waiver->covered);
+    txd_json_close_object(json);
+}
+
 static void end(txd_report *report)
 {
+    size_t count = report->waivers ? report->waivers->count : 0;
+
+    txd_json_close_array(&report->json);
+    txd_json_key(&report->json, "waivers");
+    txd_json_open_array(&report->json);
+    for (size_t i = 0; i < count; i++)
+        add_waiver(&report->json, &report->waivers->items[i]);
     txd_json_close_array(&report->json);
     add_int(&report->json, "exit", txd_report_exit(report));
     txd_json_close_object(&report->json);

@@ -210,6 +210,25 @@ static const char *level_of(const txd_report *report, txd_verdict verdict)
     return "none";
 }
 
+/* As if there were no waiver, which is a suppression. */
+static txd_verdict verdict_of(const txd_finding *finding)
+{
+    return finding->waived && finding->verdict == TXD_VERDICT_INFO ? finding->bare
+                                                                   : finding->verdict;
+}
+
+static void add_suppression(txd_json *json, const txd_finding *finding)
+{
+    if (verdict_of(finding) == finding->verdict)
+        return;
+    open_array(json, "suppressions");
+    txd_json_open_object(json);
+    add_string(json, "kind", "external");
+    add_string(json, "justification", finding->waived);
+    txd_json_close_object(json);
+    txd_json_close_array(json);
+}
+
 static bool is_shown(const txd_report *report, txd_verdict verdict)
 {
     return report->verbose || verdict == TXD_VERDICT_WARN ||
@@ -261,11 +280,14 @@ static void add_finding(txd_report *report, const txd_judged *judged,
     txd_text_init(&message);
     txd_report_finding(&message, finding, report->verbose);
     txd_report_quote(&message, judged, finding, " ");
+    if (finding->waived)
+        txd_text_addf(&message, "; %s", finding->waived);
     if (result->look_next)
         txd_text_addf(&message, "; look next: %s", result->look_next);
-    open_result(report, result->check, finding->verdict, txd_text_get(&message));
+    open_result(report, result->check, verdict_of(finding), txd_text_get(&message));
     add_location(&report->json, judged, result->check, finding);
     add_fingerprint(&report->json, judged->source, result->check, finding->site);
+    add_suppression(&report->json, finding);
     add_numbers(&report->json, finding);
     txd_json_close_object(&report->json);
     txd_text_finish(&message);
@@ -293,7 +315,7 @@ static void add_result(txd_report *report, const txd_judged *judged,
                        const txd_result *result)
 {
     for (size_t i = 0; i < result->finding_count; i++)
-        if (is_shown(report, result->findings[i].verdict))
+        if (is_shown(report, verdict_of(&result->findings[i])))
             add_finding(report, judged, result, &result->findings[i]);
     if ((result->finding_count == 0 || result->verdict == TXD_VERDICT_OPEN) &&
         is_shown(report, result->verdict))

@@ -56,6 +56,8 @@ static void add_findings(txd_report *report, const txd_judged *judged,
         txd_text_addf(&finding, "%s: ", txd_verdict_name(result->findings[i].verdict));
         txd_report_finding(&finding, &result->findings[i], report->verbose);
         txd_report_quote(&finding, judged, &result->findings[i], "; ");
+        if (result->findings[i].waived)
+            txd_text_addf(&finding, "; %s", result->findings[i].waived);
         txd_text_add(&report->text, "    - ");
         add_quoted(&report->text, txd_text_get(&finding));
         txd_text_add(&report->text, "\n");
@@ -101,13 +103,17 @@ static void open_test(txd_report *report, bool is_ok, const char *source,
 static void add_result(txd_report *report, const txd_judged *judged,
                        const txd_result *result)
 {
-    bool is_ok =
-        !txd_report_is_broken(report, result) && result->verdict != TXD_VERDICT_OPEN;
+    const char *waiver = txd_report_waiver(report, result);
+    bool is_ok = !txd_report_is_broken(report, result) && !waiver &&
+                 result->verdict != TXD_VERDICT_OPEN;
 
     open_test(report, is_ok, judged->source, result->check);
     if (result->verdict == TXD_VERDICT_SKIP) {
         txd_text_add(&report->text, " # SKIP ");
         add_words(&report->text, result->note);
+    } else if (waiver) { /* known to be broken, as TAP has it */
+        txd_text_addf(&report->text, " # %s%s ", "TO", "DO");
+        add_words(&report->text, waiver);
     }
     txd_text_add(&report->text, "\n");
     if (!is_ok || result->finding_count > 0 || report->verbose)

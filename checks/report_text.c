@@ -39,6 +39,8 @@ static void add_finding(txd_text *out, const txd_finding *finding, const char *l
     txd_text_addf(out, "     %s: ", law);
     txd_report_finding(out, finding, verbose);
     txd_text_add(out, "\n");
+    if (finding->waived)
+        txd_text_addf(out, "       %s\n", finding->waived);
     add_quote(out, finding, style);
     if (verbose)
         txd_text_addf(out, "       measured %s, allowed %s\n",
@@ -134,6 +136,8 @@ static void add_summary(txd_text *out, const txd_result *results, size_t count)
     txd_report_counts(out, seen);
     if (seen[TXD_VERDICT_SKIP] == count)
         txd_text_add(out, "; nothing was evaluated");
+    if (txd_report_waived(results, count) > 0)
+        txd_text_addf(out, "; %zu waived", txd_report_waived(results, count));
     if (is_finite_first(results, count,
                         seen[TXD_VERDICT_FAIL] + seen[TXD_VERDICT_OPEN]))
         txd_text_add(out, "; begin with finite: the others may follow from it");
@@ -175,10 +179,20 @@ static void add(txd_report *report, const txd_judged *judged)
         txd_text_add(&report->text, judged->remark);
 }
 
+static void add_unused(txd_report *report)
+{
+    size_t count = report->waivers ? report->waivers->count : 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (txd_report_unused(&report->text, &report->waivers->items[i]))
+            txd_text_add(&report->text, "\n");
+}
+
 static void end(txd_report *report)
 {
     size_t files = 0;
 
+    add_unused(report);
     for (size_t i = 0; i < 4; i++)
         files += report->files[i];
     if (files < 2)

@@ -59,6 +59,8 @@ static void add_detail(txd_text *out, const txd_judged *judged,
 
     txd_report_finding(out, finding, verbose);
     txd_report_quote(out, judged, finding, "\n  ");
+    if (finding->waived)
+        txd_text_addf(out, "\n  %s", finding->waived);
     txd_text_addf(out, "\n  measured %s, allowed %s\n",
                   txd_law_number(measured, finding->measured),
                   txd_law_number(allowed, finding->allowed));
@@ -97,6 +99,45 @@ void txd_report_counts(txd_text *out, const size_t *seen)
         txd_text_addf(out, "%s%zu %s", separator, seen[order[i]], words[order[i]]);
         separator = ", ";
     }
+}
+
+size_t txd_report_waived(const txd_result *results, size_t count)
+{
+    size_t waived = 0;
+
+    for (size_t i = 0; i < count; i++)
+        for (size_t f = 0; f < results[i].finding_count; f++)
+            waived += results[i].findings[f].waived &&
+                      results[i].findings[f].verdict == TXD_VERDICT_INFO;
+    return waived;
+}
+
+const char *txd_report_waiver(const txd_report *report, const txd_result *result)
+{
+    if (txd_report_is_broken(report, result))
+        return NULL;
+    for (size_t i = 0; i < result->finding_count; i++) {
+        const txd_finding *finding = &result->findings[i];
+
+        if (finding->waived && (finding->bare == TXD_VERDICT_FAIL || report->strict))
+            return finding->waived;
+    }
+    return NULL;
+}
+
+bool txd_report_unused(txd_text *out, const txd_waiver *waiver)
+{
+    if (waiver->covered > 0)
+        return false;
+    txd_text_addf(out, "%s:%d: the waiver of %s at %s ", waiver->file, waiver->line,
+                  waiver->law, waiver->site);
+    if (waiver->is_expired)
+        txd_text_addf(out, "expired on %s and ", waiver->expires);
+    if (waiver->is_judged)
+        txd_text_add(out, "matches nothing: remove it");
+    else
+        txd_text_add(out, "matches nothing, as no file was judged by this law");
+    return true;
 }
 
 bool txd_report_is_broken(const txd_report *report, const txd_result *result)

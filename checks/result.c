@@ -38,7 +38,8 @@ txd_status txd_result_add(txd_result *result, const txd_finding *finding)
 {
     if (result->finding_count < TXD_FINDINGS_KEPT) {
         TXD_TRY(grow(result));
-        result->findings[result->finding_count++] = *finding;
+        result->findings[result->finding_count] = *finding;
+        result->findings[result->finding_count++].waived = NULL;
     }
     result->finding_total++;
     if (finding->verdict > result->verdict)

@@ -17,7 +17,7 @@
 /* All files, one report. */
 typedef struct check_job {
     const txd_options *options;
-    const txd_judge *judge;
+    txd_judge *judge;
     txd_report report;
     const char *output; /* NULL = stdout */
     int format;
@@ -62,6 +62,8 @@ static txd_status check_trace(check_job *job, const txd_trace *recording,
                                   &job->judge->select);
     if (status == TXD_OK)
         status = txd_checks_finish(&judged.results, &judged.count, checks);
+    if (status == TXD_OK)
+        status = txd_judge_waive(job->judge, &judged.results, judged.count);
     if (status == TXD_OK) {
         txd_text_init(&lacking);
         txd_verdicts_add_lacking(&lacking, recording, path, judged.results,
@@ -125,13 +127,15 @@ static txd_source_line place_in_cfg(const void *self, const char *law)
     return (txd_source_line){place->file, place->line};
 }
 
-static void report_cfg(check_job *job, const txd_session *session,
-                       const txd_passes *passes)
+static txd_status report_cfg(check_job *job, const txd_session *session,
+                             const txd_passes *passes)
 {
     txd_quotes quotes = {.source = session->source};
+    const txd_result *results = passes->results;
 
+    TXD_TRY(txd_judge_waive(job->judge, &results, passes->result_count));
     txd_report_add(&job->report, &(txd_judged){.source = session->path,
-                                               .results = passes->results,
+                                               .results = results,
                                                .count = passes->result_count,
                                                .quote = txd_quotes_add,
                                                .quotes = &quotes,
@@ -139,6 +143,7 @@ static void report_cfg(check_job *job, const txd_session *session,
                                                .places = session});
     txd_quotes_finish(&quotes);
     txd_verdicts_say_unnoticed(session, passes->results, passes->result_count);
+    return TXD_OK;
 }
 
 static txd_status check_cfg(check_job *job, const char *path)
@@ -164,7 +169,7 @@ static txd_status check_cfg(check_job *job, const char *path)
     if (status == TXD_OK)
         status = txd_passes_run(&passes, job->options);
     if (status == TXD_OK)
-        report_cfg(job, &session, &passes);
+        status = report_cfg(job, &session, &passes);
     txd_passes_finish(&passes);
     txd_session_close(&session);
     return status;
@@ -205,6 +210,19 @@ static void say_total(const check_job *job)
     txd_text_finish(&total);
 }
 
+/* Where the report is for programs, that a waiver does nothing is said here. */
+static void say_unused(const check_job *job)
+{
+    txd_text text;
+
+    for (size_t i = 0; i < job->judge->waivers.count && job->format != 0; i++) {
+        txd_text_init(&text);
+        if (txd_report_unused(&text, &job->judge->waivers.items[i]))
+            txd_output_say(job->options, "%s", txd_text_get(&text));
+        txd_text_finish(&text);
+    }
+}
+
 static txd_status write_file(check_job *job)
 {
     const txd_text *text = &job->report.text;
@@ -224,6 +242,7 @@ static int write_result(check_job *job)
         status = txd_output_result(&job->report.text, status);
     else if (write_file(job) != TXD_OK)
         return txd_output_complain();
+    say_unused(job);
     say_total(job);
     return status;
 }
@@ -259,6 +278,7 @@ static int judge_files(check_job *job)
 
     txd_report_begin(&job->report, (size_t)job->format, job->judge->select.strict,
                      job->options->verbose, job->output != NULL);
+    job->report.waivers = &job->judge->waivers;
     for (int i = 0; i < job->options->operand_count; i++)
         check_file(job, job->options->operands[i]);
     txd_report_end(&job->report);
@@ -285,7 +305,7 @@ static int check_files(const txd_options *options)
 
 static const txd_option options[] = {
     {"output", 'o', "OUT", "writes the report to a file instead of stdout"},
-    {"rules", 0, "RULES.cfg", "thresholds (its group `checks`) over those of FILE"},
+    {"rules", 0, "RULES.cfg", "thresholds and waivers over those of FILE (docs/ci.md)"},
     {"only", 0, "GLOB", "evaluates only these laws; may be repeated"},
     {"skip", 0, "GLOB", "leaves these laws out; may be repeated"},
     {"strict", 0, NULL, "a warning counts as a broken law"},

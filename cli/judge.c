@@ -6,8 +6,21 @@
 #include "cli/judge.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "cli/keys.h"
+
+/* Days change at midnight UTC, wherever a CI runs. */
+static txd_status read_waivers(txd_judge *judge)
+{
+    time_t now = time(NULL);
+    struct tm day;
+    char today[16];
+
+    if (!gmtime_r(&now, &day) || !strftime(today, sizeof today, "%Y-%m-%d", &day))
+        return txd_fail(TXD_ERR_IO, "the clock cannot be read");
+    return txd_waivers_read(&judge->waivers, judge->rules, today, judge->arena);
+}
 
 static txd_status read_rules(txd_judge *judge, const char *path)
 {
@@ -18,7 +31,7 @@ static txd_status read_rules(txd_judge *judge, const char *path)
     TXD_TRY(txd_keys_rules(&tables, judge->arena));
     TXD_TRY(txd_settings_validate(root, tables));
     judge->rules = root;
-    return TXD_OK;
+    return read_waivers(judge);
 }
 
 txd_status txd_judge_init(txd_judge *out, const txd_options *options)
@@ -81,6 +94,11 @@ static txd_status merge(txd_setting *to, const txd_setting *from, txd_arena *are
         TXD_TRY(merge(target, child, arena));
     }
     return TXD_OK;
+}
+
+txd_status txd_judge_waive(txd_judge *judge, const txd_result **results, size_t count)
+{
+    return txd_waivers_apply(results, count, &judge->waivers, judge->arena);
 }
 
 txd_status txd_judge_apply(const txd_judge *judge, txd_setting *root, txd_arena *arena)

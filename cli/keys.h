@@ -10,7 +10,7 @@
 /* All tables, ended by NULL, in `arena`. */
 txd_status txd_keys_all(const txd_key *const **out, txd_arena *arena);
 
-/* Those of a rules file: `checks` alone. */
+/* Those of a rules file: `checks` and `waivers`. */
 txd_status txd_keys_rules(const txd_key *const **out, txd_arena *arena);
 
 #endif
