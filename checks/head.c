@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * With k lanes, S = sum |w x| + |bias|: the pass is off by gamma_{k+1}(u_acc) S, this
- * sum by gamma_{k+2}(2^-53) S, a row that was rounded by u_store S; then one rounding
+ * sum by gamma_{k+2}(2^-53) S, a row that was rounded by u_store S, and the bias, which
+ * is a parameter, by u_store |bias|; then one rounding
  * of the result, and what underflow can lose. A cap and a scale are off as their
  * operations are (lib/ops/bounds.c), and carry an error on, not enlarged by a cap.
  */
@@ -32,7 +33,10 @@ txd_head_value txd_head_multiply(const txd_head_product *p, txd_roundoff u)
         relative += u.store;
     else
         inputs = 0;
-    return store(sum + p->bias, relative * size + k * u.lost + u.tiny * inputs, u);
+    return store(sum + p->bias,
+                 relative * size + u.store * fabs(p->bias) + k * u.lost +
+                     u.tiny * (inputs + 1),
+                 u);
 }
 
 txd_head_value txd_head_logit(const txd_config *c, txd_head_value raw, txd_roundoff u)

@@ -344,7 +344,8 @@ const txd_check txd_check_tied_head = {
     .formula =
         "|logits[t, i] - (x[t] . embed.tok of id i + bias[i])| <= (gamma_{n+1}(u_acc) "
         "+ "
-        "gamma_{n+2}(2^-53)) (|x||e| + |bias|) + u_store |logit|; capped and scaled "
+        "gamma_{n+2}(2^-53)) (|x||e| + |bias|) + u_store (|bias| + |logit|); capped "
+        "and scaled "
         "logits within the roundings of the cap and the scale, too",
     .causes = "a tie that was not made when the model was loaded (a flag that is read "
               "at another place), so that the head stays as drawn; a head that was "
