@@ -66,6 +66,8 @@ typedef struct txd_check_context {
     const txd_setting *weights; /* the group `weights`, by which they were; NULL = the
                                    default rules. Only valid in create. */
     const txd_run_options *run; /* live: the run it is part of; NULL on a recording */
+    bool has_past; /* some step of a recording has keys of earlier calls: more keys than
+                      queries */
 } txd_check_context;
 
 typedef struct txd_check txd_check;
@@ -112,6 +114,9 @@ struct txd_check {
     /* Fills verdict, findings (through txd_result_add), measured values, note. */
     txd_status (*finish)(void *state, txd_result *result);
     void (*destroy)(void *state);
+    /* Not NULL: beside the run's passes the law's tap also watches some that the law
+     * makes itself, where experiments are made; `tap` is to be handed to these. */
+    txd_status (*watch)(void *state, txd_experiment *experiment, txd_tap *tap);
     /* Not NULL: an experiment, which makes passes of its own instead of watching those
      * of the run; needs, create, finish and destroy are NULL. Fills what finish does.
      */

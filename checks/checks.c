@@ -114,6 +114,7 @@ static txd_status set_up(entry *e, txd_arena *arena)
     }
     TXD_TRY(check->create(&e->state, &e->tap, &e->context));
     e->is_set_up = true;
+    e->is_waiting = check->watch != NULL && e->context.run != NULL;
     wrap(e);
     return TXD_OK;
 }
@@ -292,7 +293,7 @@ static txd_status finish_entry(entry *e)
     txd_result *result = &e->result;
     txd_status status;
 
-    if (!e->is_set_up)
+    if (!e->is_set_up || e->has_failed)
         return TXD_OK;
     status = e->choice.check->finish(e->state, result);
     if (status == TXD_ERR_MEMORY)
@@ -300,6 +301,8 @@ static txd_status finish_entry(entry *e)
     if (e->shown == 0) { /* what the law says it lacks is the better reason */
         if (e->is_lacking)
             txd_entry_skip(e, never_together);
+        else if (e->is_waiting)
+            txd_entry_skip(e, txd_not_examined);
         else if (strncmp(result->note, "not recorded", 12) != 0)
             txd_entry_skip(e, "the pass offered nothing that this law reads");
         result->verdict = TXD_VERDICT_SKIP;

@@ -27,6 +27,20 @@ size_t txd_checks_experiments(const txd_checks *checks)
     return waiting;
 }
 
+/* Its tap watches; what it saw is judged with the rest. */
+static txd_status watch(txd_entry *entry, txd_experiment *experiment)
+{
+    txd_status status =
+        entry->choice.check->watch(entry->state, experiment, &entry->outer);
+
+    if (status == TXD_OK || status == TXD_ERR_MEMORY || status == TXD_ERR_INTERRUPTED)
+        return status;
+    entry->has_failed = true;
+    entry->result.verdict = TXD_VERDICT_OPEN;
+    snprintf(entry->result.note, sizeof entry->result.note, "%s", txd_message());
+    return TXD_OK;
+}
+
 static txd_status examine(txd_entry *entry, const txd_experiment_setup *setup,
                           int number)
 {
@@ -38,6 +52,11 @@ static txd_status examine(txd_entry *entry, const txd_experiment_setup *setup,
     result->note[0] = '\0';
     entry->is_waiting = false;
     status = txd_experiment_create(&experiment, setup, &entry->context, number);
+    if (status == TXD_OK && entry->choice.check->watch) {
+        status = watch(entry, experiment);
+        txd_experiment_destroy(experiment);
+        return status;
+    }
     if (status == TXD_OK)
         status = entry->choice.check->examine(experiment, result);
     txd_experiment_destroy(experiment);

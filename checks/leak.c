@@ -124,11 +124,13 @@ static txd_status count_step(txd_leaks *leaks, const txd_block *block)
     return TXD_OK;
 }
 
-static int64_t position(const txd_block *block, size_t batch, size_t place)
+/* How far a key lies ahead of a query. */
+static int64_t ahead(const txd_block *block, const txd_law_row *row, int64_t key)
 {
     const txd_inputs *inputs = block->pass->inputs;
 
-    return inputs->positions[batch * inputs->length + place];
+    return (int64_t)txd_inputs_key_position(inputs, row->batch, (size_t)key) -
+           inputs->positions[row->batch * inputs->length + row->query];
 }
 
 /* A key that a damaged recording may hold: -1 if it is none of this input. */
@@ -154,8 +156,7 @@ static void add_leak(txd_leak_tally *t, const txd_leak_kind *kind,
     int64_t key = key_of(block, column[kind->key]), away = 0;
 
     if (key >= 0 && txd_point_attention(block->site->point) == TXD_ATTENTION_SELF)
-        away = position(block, row->batch, (size_t)key) -
-               position(block, row->batch, row->query);
+        away = ahead(block, row, key);
     widen(t, (int64_t)row->query);
     t->leaking++;
     t->nan += isnan(weight);

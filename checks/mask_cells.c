@@ -74,7 +74,8 @@ static double score_at(double *allowed, const job *j, size_t cell,
     else if (j->has_slopes)
         bias = -txd_alibi_slope((size_t)at->head, j->block->pass->claimed->n_heads) *
                fabs((double)inputs->positions[row + (size_t)at->query] -
-                    (double)inputs->positions[row + (size_t)at->key]);
+                    (double)txd_inputs_key_position(inputs, (size_t)at->batch,
+                                                    (size_t)at->key));
     else
         return score;
     if (j->has_slopes)

@@ -51,6 +51,7 @@ static txd_status judge(txd_checks **out, const txd_trace *recording,
     txd_arena *arena;
     txd_status status;
 
+    context.has_past = txd_replay_has_past(replay);
     context.is_drawn = weights && strcmp(weights, "drawn") == 0;
     snprintf(
         coarse, sizeof coarse,

@@ -43,6 +43,7 @@ typedef struct txd_entry {
     void *state;
     bool is_set_up;  /* state and tap are valid */
     bool is_waiting; /* an experiment that has not been made */
+    bool has_failed; /* the law's own passes: the note says why */
     txd_tap tap;     /* the law's own */
     txd_tap outer;   /* what the pass sees */
     uint64_t shown;  /* blocks */

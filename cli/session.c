@@ -137,13 +137,21 @@ static txd_status open_checkpoint(txd_session *session)
     return status;
 }
 
+/* `run` makes no passes with a cache unless it makes experiments. */
+static bool has_no_cache(const txd_options *options)
+{
+    return strcmp(options->command->name, "run") == 0 &&
+           !txd_options_has(options, "experiments");
+}
+
 txd_fault_scene txd_session_scene(const txd_session *session)
 {
     return (txd_fault_scene){.claimed = &session->claimed,
                              .inputs = &session->inputs,
                              .backend = session->backend,
                              .trained = session->checkpoint != NULL,
-                             .forward_only = !session->backward};
+                             .forward_only = !session->backward,
+                             .no_cache = has_no_cache(session->options)};
 }
 
 /* Faults are tried on the inputs of the first step, or of a later one if they cannot

@@ -46,8 +46,8 @@ static const char *const *read_pieces(const txd_claim *claim, size_t step,
     return strings + step * plane;
 }
 
-/* {steps, batch rows, tokens, rows of memory}. */
-static txd_status find_shape(size_t out[4], txd_claim *claim)
+/* {steps, batch rows, tokens, rows of memory, keys}. */
+static txd_status find_shape(size_t out[TXD_REPLAY_SHAPE], txd_claim *claim)
 {
     txd_trace_info info;
     size_t entry;
@@ -82,7 +82,7 @@ static txd_status read_memory(txd_claim *claim, size_t step, size_t length)
 static txd_status read_inputs(txd_claim *claim, size_t step)
 {
     txd_inputs *inputs = &claim->inputs;
-    size_t shape[4], cells, length;
+    size_t shape[TXD_REPLAY_SHAPE], cells, length;
 
     TXD_TRY(find_shape(shape, claim));
     if (shape[0] <= step || shape[1] == 0 || shape[2] == 0 ||

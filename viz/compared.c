@@ -77,7 +77,7 @@ static txd_status steps_of(size_t *out, const txd_trace *recording)
 {
     static const char *const names[] = {"steps/step", "input/tokens"};
     txd_trace_info info;
-    size_t entry, shape[4] = {0, 0, 0, 0};
+    size_t entry, shape[TXD_REPLAY_SHAPE] = {0};
 
     for (size_t i = 0; i < 2; i++)
         if (txd_trace_find(recording, &entry, names[i]) == TXD_OK &&

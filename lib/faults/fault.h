@@ -21,6 +21,8 @@ struct txd_fault {
     const char *example;  /* the wrong line and the right one */
     unsigned selectors;   /* TXD_FAULT_* */
     double strength;      /* the default, where the fault has a strength */
+    bool backward;        /* it changes gradients alone; said also by inapplicable =
+                             txd_fault_needs_backward */
     /* Why it cannot act here, or NULL. What the scene does not know is no reason. */
     const char *(*inapplicable)(const txd_fault_scene *scene);
     /* Why it changes nothing in what `use` selects, or NULL; the inputs are known.
@@ -42,6 +44,9 @@ const char *txd_fault_needs_padding(const txd_fault_scene *scene);
 const char *txd_fault_needs_heads(const txd_fault_scene *scene);
 /* Also what marks a fault of the backward pass. */
 const char *txd_fault_needs_backward(const txd_fault_scene *scene);
+
+/* For faults that act where a cache has keys of earlier calls. */
+const char *txd_fault_needs_cache(const txd_fault_scene *scene);
 
 /* Idle for faults that scale by their strength. */
 const char *txd_fault_idle_at_one(const txd_fault_scene *scene,
@@ -67,6 +72,9 @@ bool txd_inputs_have_documents(const txd_inputs *inputs);
 typedef bool (*txd_sight)(const txd_mask_view *mask, size_t query, size_t key,
                           size_t keys, bool seen);
 txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight sight);
+/* The same only where somebody reads the weights. */
+txd_status txd_plan_sight_observed(txd_plan *plan, const txd_fault_use *use,
+                                   txd_sight sight);
 
 /* True if the rule changes the weights of a real query in what `use` selects: queries
  * that are padding themselves are not judged by anybody. */
@@ -76,6 +84,9 @@ bool txd_sight_changes(const txd_fault_scene *scene, const txd_fault_use *use,
 /* The rule that every query sees every key. */
 bool txd_sight_everything(const txd_mask_view *mask, size_t query, size_t key,
                           size_t keys, bool seen);
+/* The rule without its causal part. */
+bool txd_sight_without_causal(const txd_mask_view *mask, size_t query, size_t key,
+                              size_t keys, bool seen);
 /* Idle for faults of hidden keys. */
 const char *txd_fault_idle_unmasked(const txd_fault_scene *scene,
                                     const txd_fault_use *use);

@@ -38,6 +38,7 @@ typedef struct txd_fault_scene {
     const txd_backend *backend; /* NULL = not known yet */
     bool trained;               /* the parameters come from a checkpoint */
     bool forward_only;          /* it is known that no backward pass will follow */
+    bool no_cache;              /* it is known that no pass has keys of earlier calls */
 } txd_fault_scene;
 
 typedef struct txd_fault txd_fault;

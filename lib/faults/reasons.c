@@ -81,6 +81,18 @@ const char *txd_fault_needs_backward(const txd_fault_scene *scene)
     return NULL;
 }
 
+const char *txd_fault_needs_cache(const txd_fault_scene *scene)
+{
+    if (scene->no_cache)
+        return "needs passes with a cache of earlier keys, which `txdiag run` makes "
+               "only "
+               "with --experiments; `txdiag check MODEL.cfg` and `txdiag generate` do";
+    if (scene->inputs != NULL && scene->inputs->length < 2)
+        return "needs at least two tokens: one is a whole sequence, without earlier "
+               "calls";
+    return NULL;
+}
+
 const char *txd_fault_idle_at_one(const txd_fault_scene *scene,
                                   const txd_fault_use *use)
 {

@@ -58,7 +58,7 @@ unsigned txd_fault_selectors(const txd_fault *fault)
 
 bool txd_fault_is_backward(const txd_fault *fault)
 {
-    return fault->inapplicable == txd_fault_needs_backward;
+    return fault->backward || fault->inapplicable == txd_fault_needs_backward;
 }
 
 const char *txd_fault_inapplicable(const txd_fault *fault, const txd_fault_scene *scene)

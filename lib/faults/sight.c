@@ -9,6 +9,7 @@
 
 struct rule {
     txd_sight sight;
+    bool observed; /* acts only where somebody reads the weights */
 };
 
 static txd_status visible(txd_ctx *ctx, const struct txd_visible_args *args)
@@ -16,7 +17,7 @@ static txd_status visible(txd_ctx *ctx, const struct txd_visible_args *args)
     const struct rule *rule = txd_wrap_of(&args->at)->more;
 
     TXD_TRY(txd_below_visible(ctx, args));
-    if (args->at.point != TXD_POINT_ATTN_MASKED)
+    if (args->at.point != TXD_POINT_ATTN_MASKED || (rule->observed && !args->observed))
         return TXD_OK;
     for (size_t r = 0; r < args->rows; r++) {
         size_t query = (size_t)args->at.first_query + r;
@@ -32,15 +33,37 @@ static txd_status visible(txd_ctx *ctx, const struct txd_visible_args *args)
     return TXD_OK;
 }
 
-txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight sight)
+static txd_status plant(txd_plan *plan, const txd_fault_use *use,
+                        const struct rule *acting)
 {
     static const struct txd_ops mine = {.visible = visible};
     struct rule *rule = txd_arena_alloc(plan->arena, 1, sizeof *rule);
 
     if (rule == NULL)
         return TXD_ERR_MEMORY;
-    rule->sight = sight;
+    *rule = *acting;
     return txd_plan_wrap(plan, use, &mine, rule);
+}
+
+txd_status txd_plan_sight(txd_plan *plan, const txd_fault_use *use, txd_sight sight)
+{
+    return plant(plan, use, &(struct rule){.sight = sight});
+}
+
+txd_status txd_plan_sight_observed(txd_plan *plan, const txd_fault_use *use,
+                                   txd_sight sight)
+{
+    return plant(plan, use, &(struct rule){.sight = sight, .observed = true});
+}
+
+bool txd_sight_without_causal(const txd_mask_view *mask, size_t query, size_t key,
+                              size_t keys, bool seen)
+{
+    txd_mask_view without = *mask;
+
+    (void)keys;
+    without.causal = false;
+    return seen || txd_mask_hides(&without, query, key) == TXD_SEEN;
 }
 
 static bool changes_row(const txd_mask_view *mask, size_t query, size_t keys,

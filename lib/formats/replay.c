@@ -58,6 +58,11 @@ size_t txd_replay_steps(const txd_replay *replay)
     return replay->steps;
 }
 
+bool txd_replay_has_past(const txd_replay *replay)
+{
+    return replay->keys > replay->length;
+}
+
 void txd_replay_set_threads(txd_replay *replay, int threads)
 {
     replay->threads = threads;
@@ -149,11 +154,22 @@ bool txd_replay_takes_stats(const txd_replay *replay, const txd_replay_stop *sto
             txd_storage_loss_of(replay->storage, replay->format).largest == INFINITY);
 }
 
+/* Keys and values that are attended to are not all in the step where a cache has those
+ * of earlier calls: who holds cells against them must not have the others alone. */
+static bool is_in_part(const txd_replay *replay, const txd_site *site)
+{
+    return replay->keys > replay->length && !txd_site_is_parameter(site->kind) &&
+           (site->point == TXD_POINT_ATTN_K || site->point == TXD_POINT_ATTN_V);
+}
+
 /* Row statistics apart, which values of attn.weights alone have. */
 static unsigned offers_beside_rows(const txd_replay *replay,
                                    const txd_replay_stop *stop)
 {
     unsigned offers = 0;
+
+    if (is_in_part(replay, &stop->site))
+        return 0;
 
     if (stop->value != TXD_REPLAY_NONE)
         offers |= TXD_ASK_VALUE;

@@ -25,6 +25,8 @@ void txd_replay_destroy(txd_replay *replay); /* NULL is allowed */
 
 const txd_config *txd_replay_config(const txd_replay *replay);
 size_t txd_replay_steps(const txd_replay *replay);
+/* True if queries of some step attend to keys of earlier calls. */
+bool txd_replay_has_past(const txd_replay *replay);
 /* To which the recorded pass rounded what it stored. */
 txd_dtype txd_replay_format(const txd_replay *replay);
 /* By what recorded values have fewer digits than that; TXD_STORAGE_EXACT: they have
@@ -41,9 +43,11 @@ unsigned txd_replay_offers_gradient(const txd_replay *replay, txd_point point,
                                     int layer);
 unsigned txd_replay_offers_parameter_gradients(const txd_replay *replay);
 
-/* {steps, batch rows, tokens, rows of memory} as the recorded values themselves have
- * them, for recordings without `input/tokens`; 0 where no value says. */
-txd_status txd_replay_shape(size_t out[4], const txd_trace *recording);
+/* {steps, batch rows, tokens, rows of memory, keys} as the recorded values themselves
+ * have them, for recordings without `input/tokens`; 0 where no value says. There are
+ * more keys than tokens where a cache had those of earlier calls. */
+#define TXD_REPLAY_SHAPE 5
+txd_status txd_replay_shape(size_t out[TXD_REPLAY_SHAPE], const txd_trace *recording);
 
 /* How many datasets have names that no part of a recording has, so that nobody reads
  * them; the name of the first (valid as long as the trace), or NULL. */

@@ -279,7 +279,7 @@ txd_status txd_feed_attention(txd_feed *feed, const txd_site *site)
                                 .kind = txd_point_attention(site->point),
                                 .layer = site->layer,
                                 .is_gradient = txd_site_is_gradient(site->kind),
-                                .keys = feed->inputs.length};
+                                .keys = feed->inputs.past + feed->inputs.length};
     unsigned wants = 0;
     geometry g;
 

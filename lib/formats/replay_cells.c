@@ -33,8 +33,9 @@ txd_status txd_feed_cells(txd_feed *feed, txd_attention_kind kind, int layer)
 {
     const txd_inputs *inputs = &feed->inputs;
     size_t length = inputs->length;
-    const size_t shape[2] = {length, kind == TXD_ATTENTION_CROSS ? inputs->memory_length
-                                                                 : length};
+    const size_t shape[2] = {length, kind == TXD_ATTENTION_CROSS
+                                         ? inputs->memory_length
+                                         : inputs->past + length};
     txd_replay_cells *cells = &feed->cells;
 
     TXD_TRY(reserve(cells, inputs->batch, length));

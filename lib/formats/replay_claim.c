@@ -156,7 +156,8 @@ txd_status txd_replay_check_value(const txd_replay *replay, const txd_trace_info
                                   size_t stop)
 {
     const txd_site *site = &replay->stops[stop].site;
-    const txd_extent extent = {replay->batch, replay->length, replay->memory, 0};
+    const txd_extent extent = {replay->batch, replay->length, replay->memory,
+                               replay->keys - replay->length};
     const char *axes =
         txd_site_is_parameter(site->kind) ? "rc" : txd_point_get(site->point)->axes;
     size_t dims[TXD_MAX_RANK + 1] = {0};

@@ -56,11 +56,13 @@ struct txd_replay {
     size_t series[TXD_REPLAY_SERIES], params; /* entries */
     const char *const *param_names;
     size_t param_count;
-    size_t tokens, positions, valid, document, types, lengths; /* entries */
-    size_t memory_values, memory_valid, memory_lengths;        /* entries */
+    size_t tokens, positions, valid, document, types;   /* entries */
+    size_t lengths, key_lengths;                        /* entries */
+    size_t memory_values, memory_valid, memory_lengths; /* entries */
     size_t steps, batch, length, memory; /* memory: rows of it, 0 without */
-    txd_dtype format;                    /* of stored values */
-    txd_storage storage;                 /* that made them coarser */
+    size_t keys;          /* that queries attend to: more than `length` with a cache */
+    txd_dtype format;     /* of stored values */
+    txd_storage storage;  /* that made them coarser */
     txd_replay_use *uses; /* NULL: everything in the file was recorded everywhere */
     size_t use_count;
     int threads; /* 0 = all */

@@ -228,6 +228,8 @@ static txd_status compute(const row_job *job)
         .stride = job->keys,
     };
 
+    if (attention->kind == TXD_ATTENTION_SELF) /* its place among the keys */
+        args.at.first_query += (int)attention->feed->inputs.past;
     return attention->feed->pass.dtype == TXD_F64 ? txd_ref64_rows(NULL, &args)
                                                   : txd_cpu32_rows(NULL, &args);
 }

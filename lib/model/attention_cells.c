@@ -176,6 +176,9 @@ static txd_status make_maps(const struct txd_attention *job, struct txd_tile *ti
         .mask = &mask,
         .rows = tile->rows,
         .keys = job->keys,
+        .observed = (txd_run_wants(run, txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS),
+                                   job->layer) &
+                     TXD_ASK_READS) != 0,
     };
 
     TXD_TRY(run->layer_ops[job->layer].ops.visible(&run->ctx, &args));

@@ -198,6 +198,7 @@ txd_mask_view txd_mask_of(const txd_layer_config *layer, const txd_inputs *input
         .key_positions = keys->positions + key,
         .key_document = keys->document + key,
         .key_valid = keys->valid + key,
+        .past = inputs->past,
     };
 }
 

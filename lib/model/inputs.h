@@ -31,9 +31,9 @@ typedef struct txd_inputs {
     txd_tensor memory;
     int32_t *memory_valid;
     const char *const *memory_pieces; /* (b, memory_length), as pieces */
-    /* With a cache (model/cache.h), by the run that has it: how many tokens of earlier
-     * calls queries also attend to, and the keys of those and of these tokens. Else 0
-     * and NULL: the tokens are the keys. */
+    /* With a cache (model/cache.h), by the run that has it, or in a recording of such a
+     * run: how many tokens of earlier calls queries also attend to, and the keys of
+     * those and of these tokens. Else 0 and NULL: the tokens are the keys. */
     size_t past;
     struct txd_input_keys keys;
 } txd_inputs;
@@ -60,6 +60,14 @@ bool txd_inputs_is_pair(const txd_inputs *inputs, size_t i);
 
 /* How many such tokens there are; without any there is no loss, and no gradient. */
 size_t txd_inputs_pairs(const txd_inputs *inputs);
+
+/* The position of a key, of those that queries of a batch row attend to. */
+static inline int32_t txd_inputs_key_position(const txd_inputs *inputs, size_t row,
+                                              size_t key)
+{
+    return inputs->keys.valid ? inputs->keys.positions[row * inputs->keys.stride + key]
+                              : inputs->positions[row * inputs->length + key];
+}
 
 /* Checks ids against vocab, positions against max_seq_len (and so against a learned
  * table), valid, and the shape of a memory that is attended to: ERR_CONFIG naming batch

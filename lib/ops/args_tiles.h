@@ -20,6 +20,7 @@ struct txd_visible_args {
     uint8_t *out;
     const txd_mask_view *mask;
     size_t rows, keys;
+    bool observed; /* somebody reads the weights, which must change nothing */
 };
 
 /* out (rows, keys) with row stride `stride` = scale * q (rows, width) k (keys,

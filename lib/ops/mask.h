@@ -23,6 +23,7 @@ typedef struct txd_mask_view {
      */
     const int32_t *query_positions, *query_document;
     const int32_t *key_positions, *key_document, *key_valid;
+    size_t past; /* keys of earlier calls, before those of the queries' own tokens */
 } txd_mask_view;
 
 /* Why a key is hidden from a query (the first reason that applies). */

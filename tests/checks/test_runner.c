@@ -74,7 +74,7 @@ START_TEST(only_and_skip_choose_the_laws)
     txd_checks *checks;
 
     driver_init(&d);
-    checks = make(&d, "row_sum, c*", NULL);
+    checks = make(&d, "row_sum, causality*", NULL);
     ck_assert_uint_eq(count_of(checks, &results), 2);
     ck_assert_str_eq(results[0].check, "row_sum");
     ck_assert_str_eq(results[1].check, "causality");

@@ -15,7 +15,7 @@
     "vocab = 11; d_model = 12; n_heads = 4; n_layers = 2; d_ff = 10; "                 \
     "max_seq_len = 16; "
 #define GPT2 "model : { preset = \"gpt2\"; " SIZES "}; "
-#define CROSS "model : { preset = \"gpt2\"; cross = true; " SIZES "}; "
+#define CROSS "model : { preset = \"gpt2\"; cross = true; n_kv_heads = 2; " SIZES "}; "
 
 static void begin(observed *o, const char *cfg)
 {
@@ -46,7 +46,7 @@ static void plant(observed *o, const char *fault)
     OK(try_to_plant(o, fault));
 }
 
-/* Roundings have no slope, nor has a NaN; the last two are wrong on purpose. */
+/* Roundings have no slope, nor has a NaN; the others are wrong on purpose. */
 static const char *const no_slope = "softmax_bf16,fp16_scores,nan_in_weights";
 static const char *const backward_alone = "grad_zeroed,softmax_jacobian_wrong";
 

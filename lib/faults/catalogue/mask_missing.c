@@ -4,24 +4,14 @@
  */
 #include "faults/fault.h"
 
-static bool sight(const txd_mask_view *mask, size_t query, size_t key, size_t keys,
-                  bool seen)
-{
-    txd_mask_view without = *mask;
-
-    (void)keys;
-    without.causal = false;
-    return seen || txd_mask_hides(&without, query, key) == TXD_SEEN;
-}
-
 static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 {
-    return txd_plan_sight(plan, use, sight);
+    return txd_plan_sight(plan, use, txd_sight_without_causal);
 }
 
 static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 {
-    return txd_sight_changes(scene, use, sight)
+    return txd_sight_changes(scene, use, txd_sight_without_causal)
                ? NULL
                : "no real query has a later key that only the causal mask hides";
 }
