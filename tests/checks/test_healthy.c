@@ -257,11 +257,12 @@ END_TEST
 
 START_TEST(one_token_alone_is_healthy)
 {
-    /* No later key and no padding: the two mask laws have nothing to judge. No pair:
+    /* No later key and no padding: the mask laws have nothing to judge. No pair:
      * there is no loss. */
-    expect_silence(MINI "}; input : { tokens = [3]; };",
-                   "causality,padding,attention_collapse,loss_token,grad_range,"
-                   "grad_row_sum,future_perturbation");
+    expect_silence(
+        MINI "}; input : { tokens = [3]; };",
+        "causality,padding,mask_polarity,attention_collapse,loss_token,grad_range,"
+        "grad_row_sum,future_perturbation");
 }
 END_TEST
 
