@@ -44,6 +44,7 @@
 #include "model/operands.h"
 #include "model/params.h"
 #include "model/points.h"
+#include "model/rope.h"
 #include "model/run.h"
 #include "model/taps.h"
 #include "ops/kernels.h"

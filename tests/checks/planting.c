@@ -30,7 +30,8 @@ const planted_model subjects[SUBJECTS] = {
     {"cross", DRAWN("gpt2", "cross = true;"),
      TOKENS("memory : { random : { length = 9; }; valid = [9, 7, 5]; };"), 5},
     {"sandwich",
-     DRAWN("llama", "n_kv_heads = 2; norm_placement = \"sandwich\"; norm_offset = 1.0; "
+     DRAWN("llama", "n_kv_heads = 2; rope_width = 8; norm_placement = \"sandwich\"; "
+                    "norm_offset = 1.0; "
                     "embed_scale = 6.93; logit_softcap = 20.0; tie_embeddings = true;"),
      TOKENS(""), 5},
     {"branch", DRAWN("gpt2", "norm_placement = \"branch\"; embed_norm = true;"),

@@ -118,6 +118,8 @@ static double effect(const floors *f, const trial *t)
 static const char worst_case[] = "allowed is the worst case of all roundings together";
 static const char threshold[] = "judged by a threshold of the field, not by rounding";
 
+static const char angles[] = "an angle in float32 is right; worst case of roundings";
+
 /* At `none` a fault would change nothing; between it and its own strength it grows.
  * `most` is what may be needed, in units of the noise floor: 4, or as `why` says. */
 static const struct strength {
@@ -129,6 +131,8 @@ static const struct strength {
     {"mask_fill_too_weak", "causality", SUBJECT_MINI, -1000, 4, ""},
     {"mask_fill_too_weak", "mask_fill", SUBJECT_MINI, -1000, 4, ""},
     {"norm_eps_huge", "norm_output", SUBJECT_STORIES, 1e-5, 20, worst_case},
+    {"rope_wrong_base", "rotation_angle", SUBJECT_STORIES, 1, 40, angles},
+    {"position_offset", "rotation_angle", SUBJECT_STORIES, 1e-9, 40, angles},
 };
 
 /* Faults that have a strength which no law measures against rounding. */
@@ -168,14 +172,15 @@ static bool is_found(const struct strength *s, double part)
     return found;
 }
 
-/* The smallest part, within 1/1024, that the law finds. */
+/* The smallest part that the law finds, within 1/1024, and within a sixteenth of
+ * itself. */
 static double smallest(const struct strength *s)
 {
     double low = 0, high = 1;
 
     ck_assert_msg(is_found(s, 1), "%s does not find %s at its own strength", s->law,
                   s->fault);
-    while (high - low > 1.0 / 1024) {
+    while (high - low > fmin(1.0 / 1024, high / 16)) {
         double middle = (low + high) / 2;
 
         if (is_found(s, middle))

@@ -18,7 +18,7 @@ enum { BATCH = 2, TOKENS = 5, HEADS = 4, LANES = 3, WIDTH = HEADS * LANES };
 enum { ROWS = 3, KEYS = 7, ROW_BYTES = KEYS, CELLS = ROWS * KEYS };
 enum { VALUES = BATCH * TOKENS * WIDTH };
 
-static txd_op_site at(const bench *b, txd_op op)
+txd_op_site bench_at(const bench *b, txd_op op)
 {
     return (txd_op_site){1, (int)b->point, 0, 1, b->first_query, b->layer.self[op]};
 }
@@ -27,7 +27,7 @@ static txd_op_site at(const bench *b, txd_op op)
 
 static struct txd_norm_args norm_args(const bench *b, const double *in, bool rms)
 {
-    return (struct txd_norm_args){.at = at(b, TXD_OP_norm),
+    return (struct txd_norm_args){.at = bench_at(b, TXD_OP_norm),
                                   .x = in,
                                   .gain = in + VALUES,
                                   .bias = rms ? NULL : in + VALUES + WIDTH,
@@ -52,7 +52,7 @@ static void norm_either_back(bench *b, double *d_in, const double *d_out,
                              const double *in, bool rms)
 {
     struct txd_norm_args forward = norm_args(b, in, rms);
-    struct txd_norm_back_args args = {.at = at(b, TXD_OP_norm_back),
+    struct txd_norm_back_args args = {.at = bench_at(b, TXD_OP_norm_back),
                                       .d_x = d_in,
                                       .d_gain = d_in + VALUES,
                                       .d_bias = rms ? NULL : d_in + VALUES + WIDTH,
@@ -98,7 +98,7 @@ const bench_op bench_rms = {
 
 static void add(bench *b, double *out, const double *in)
 {
-    struct txd_pair_args args = {.at = at(b, TXD_OP_add),
+    struct txd_pair_args args = {.at = bench_at(b, TXD_OP_add),
                                  .out = out,
                                  .a = in,
                                  .b = in + VALUES,
@@ -109,7 +109,7 @@ static void add(bench *b, double *out, const double *in)
 
 static void add_back(bench *b, double *d_in, const double *d_out, const double *in)
 {
-    struct txd_pair_back_args args = {.at = at(b, TXD_OP_add_back),
+    struct txd_pair_back_args args = {.at = bench_at(b, TXD_OP_add_back),
                                       .d_a = d_in,
                                       .d_b = d_in + VALUES,
                                       .d_out = d_out,
@@ -127,7 +127,7 @@ const bench_op bench_add = {"add", 2 * VALUES, VALUES, add, add_back, false};
 static struct txd_heads_args heads_args(const bench *b, txd_op op, double *out,
                                         const double *in)
 {
-    return (struct txd_heads_args){.at = at(b, op),
+    return (struct txd_heads_args){.at = bench_at(b, op),
                                    .out = out,
                                    .x = in,
                                    .batch = BATCH,
@@ -173,7 +173,7 @@ const bench_op bench_merge = {"merge_heads", VALUES, VALUES, merge, merge_back, 
 
 static void scores(bench *b, double *out, const double *in)
 {
-    struct txd_scores_args args = {.at = at(b, TXD_OP_scores),
+    struct txd_scores_args args = {.at = bench_at(b, TXD_OP_scores),
                                    .out = out,
                                    .q = in,
                                    .k = in + ROWS * LANES,
@@ -188,7 +188,7 @@ static void scores(bench *b, double *out, const double *in)
 
 static void scores_back(bench *b, double *d_in, const double *d_out, const double *in)
 {
-    struct txd_scores_back_args args = {.at = at(b, TXD_OP_scores_back),
+    struct txd_scores_back_args args = {.at = bench_at(b, TXD_OP_scores_back),
                                         .d_q = d_in,
                                         .d_k = d_in + ROWS * LANES,
                                         .d_out = d_out,
@@ -210,7 +210,7 @@ const bench_op bench_scores = {"scores", (ROWS + KEYS) * LANES, CELLS,
 static void softmax_into(bench *b, double *out, double max[ROWS], const double *in)
 {
     double lse[ROWS];
-    struct txd_softmax_args args = {.at = at(b, TXD_OP_softmax),
+    struct txd_softmax_args args = {.at = bench_at(b, TXD_OP_softmax),
                                     .out = out,
                                     .masked = in,
                                     .max = max,
@@ -236,7 +236,7 @@ static void softmax(bench *b, double *out, const double *in)
 static void softmax_back(bench *b, double *d_in, const double *d_out, const double *in)
 {
     double weights[CELLS], max[ROWS];
-    struct txd_softmax_back_args args = {.at = at(b, TXD_OP_softmax_back),
+    struct txd_softmax_back_args args = {.at = bench_at(b, TXD_OP_softmax_back),
                                          .d_masked = d_in,
                                          .d_out = d_out,
                                          .weights = weights,
@@ -260,7 +260,7 @@ const bench_op bench_softmax = {"softmax", CELLS, CELLS, softmax, softmax_back, 
 static void linear(bench *b, double *out, const double *in)
 {
     const double *weight = in + VALUES, *bias = weight + WIDTH * WIDTH;
-    struct txd_linear_args args = {.at = at(b, TXD_OP_linear),
+    struct txd_linear_args args = {.at = bench_at(b, TXD_OP_linear),
                                    .out = out,
                                    .x = in,
                                    .weight = weight,
@@ -274,7 +274,7 @@ static void linear(bench *b, double *out, const double *in)
 
 static void linear_back(bench *b, double *d_in, const double *d_out, const double *in)
 {
-    struct txd_linear_back_args args = {.at = at(b, TXD_OP_linear_back),
+    struct txd_linear_back_args args = {.at = bench_at(b, TXD_OP_linear_back),
                                         .d_x = d_in,
                                         .d_weight = d_in + VALUES,
                                         .d_bias = d_in + VALUES + WIDTH * WIDTH,
@@ -296,13 +296,19 @@ const bench_op bench_linear = {
 
 void bench_begin(bench *b, const char *faults)
 {
+    bench_begin_in(b, "", faults);
+}
+
+void bench_begin_in(bench *b, const char *more, const char *faults)
+{
     char text[512];
 
     *b = (bench){.ctx = {1}, .point = TXD_POINT_RESID_MID, .first_query = 2};
-    OK(observe_cfg(&b->o,
-                   "model : { preset = \"gpt2\"; vocab = 17; d_model = 12; "
-                   "n_heads = 4; n_layers = 3; d_ff = 8; max_seq_len = 16; };",
-                   "ref64"));
+    snprintf(text, sizeof text,
+             "model : { preset = \"gpt2\"; vocab = 17; d_model = 12; n_heads = 4; "
+             "n_layers = 3; d_ff = 8; max_seq_len = 16; %s };",
+             more);
+    OK(observe_cfg(&b->o, text, "ref64"));
     OK(observe_random(&b->o, 1, KEYS));
     snprintf(text, sizeof text, "faults = ( %s );", faults);
     OK(observe_faults(&b->o, text));

@@ -33,10 +33,15 @@ struct bench {
 
 /* Layer 1 of a model with the faults planted ("{ name = ... }", or "" for none). */
 void bench_begin(bench *b, const char *faults);
+/* The same with more keys of the model. */
+void bench_begin_in(bench *b, const char *more, const char *faults);
 void bench_end(bench *b);
 
+/* Where an operation is called. */
+txd_op_site bench_at(const bench *b, txd_op op);
+
 extern const bench_op bench_norm, bench_rms, bench_add, bench_split, bench_merge,
-    bench_scores, bench_softmax, bench_linear;
+    bench_scores, bench_softmax, bench_linear, bench_rotate, bench_softcap, bench_sink;
 
 /* Largest |finite difference - <backward, v>| over random directions v and random
  * gradients of the output, in units of the larger of the two. `truth`: the layer whose

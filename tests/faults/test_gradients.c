@@ -16,19 +16,20 @@
 #define CLOSE 1e-7
 
 static const bench_op *const operations[] = {
-    &bench_norm,  &bench_rms,    &bench_add,     &bench_split,
-    &bench_merge, &bench_scores, &bench_softmax, &bench_linear,
+    &bench_norm,   &bench_rms,     &bench_add,     &bench_split,
+    &bench_merge,  &bench_scores,  &bench_softmax, &bench_linear,
+    &bench_rotate, &bench_softcap, &bench_sink,
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
 /* The largest error over all operations of the layer, at a residual sum and at the
  * attention's output projection. */
-static double error_of(const char *faults, const char **where)
+static double error_of(const char *more, const char *faults, const char **where)
 {
     double worst = 0;
     bench b;
 
-    bench_begin(&b, faults);
+    bench_begin_in(&b, more, faults);
     for (int i = 0; i < OPERATIONS; i++) {
         double error;
 
@@ -49,12 +50,28 @@ static double error_of(const char *faults, const char **where)
 static const char *const elsewhere =
     "softmax_bf16,fp16_scores,cross_causal,padding_ignored,memory_padding_ignored,"
     "documents_ignored,window_*,"
-    "kv_*";
+    "kv_*,rope_wrong_pairing,rope_wrong_base,rope_partial_ignored";
+
+/* Further keys of the model in which a fault can act. */
+static const char *model_for(const char *fault)
+{
+    static const struct {
+        const char *faults, *more;
+    } models[] = {
+        {"rope_*,position_offset", "positions = \"rotary\"; head_dim = 8;"},
+        {"*", ""},
+    };
+    size_t i = 0;
+
+    while (!txd_glob_list(models[i].faults, fault))
+        i++;
+    return models[i].more;
+}
 
 START_TEST(without_faults_the_bench_finds_nothing)
 {
     const char *where = "";
-    double error = error_of("", &where);
+    double error = error_of("", "", &where);
 
     ck_assert_msg(error <= CLOSE, "%s: %g", where, error);
 }
@@ -70,7 +87,7 @@ START_TEST(every_faulty_forward_has_its_own_gradient)
         if (txd_glob_list(elsewhere, name) || txd_fault_is_backward(txd_fault_at(f)))
             continue;
         snprintf(use, sizeof use, "{ name = \"%s\"; }", name);
-        error = error_of(use, &where);
+        error = error_of(model_for(name), use, &where);
         ck_assert_msg(error <= CLOSE, "%s: %s: %g", name, where, error);
     }
 }
@@ -87,12 +104,15 @@ START_TEST(the_right_backward_of_a_faulty_forward_is_found)
                  {"{ name = \"head_split_view\"; }", &bench_split},
                  {"{ name = \"head_merge_view\"; }", &bench_merge},
                  {"{ name = \"strides_ignored\"; }", &bench_merge},
+                 {"{ name = \"rope_table_mismatch\"; }", &bench_rotate},
+                 {"{ name = \"rope_wrong_sign\"; }", &bench_rotate},
                  {"{ name = \"residual_missing\"; }", &bench_add}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bench faulty, right;
 
-        bench_begin(&faulty, cases[i].use);
+        bench_begin_in(&faulty, cases[i].op == &bench_rotate ? model_for("rope_*") : "",
+                       cases[i].use);
         bench_begin(&right, "");
         ck_assert_double_gt(bench_error(&right, &faulty, cases[i].op), 1e-2);
         bench_end(&faulty);

@@ -23,6 +23,9 @@ static const char *model_for(const char *fault)
         const char *faults, *cfg;
     } models[] = {
         {"kv_heads_tiled", PLANTED_MODEL("n_kv_heads = 2;")},
+        {"rope_partial_ignored",
+         PLANTED_MODEL("positions = \"rotary\"; rope_width = 4;")},
+        {"rope_*,position_offset", PLANTED_MODEL("positions = \"rotary\";")},
         {"*", CROSS},
     };
     size_t i = 0;
