@@ -68,6 +68,10 @@ static const toy biased = {
     false,
     0};
 
+/* Tokens of 1, times the root of a width of 3072. */
+static const toy scaled_tokens = {MODEL("llama", "2", "embed_scale = 55.425626;")
+                                      TOKENS("1 1 1 2 2 1 5 3", "0, 1")};
+
 #define DRAWN(more, tokens)                                                            \
     {                                                                                  \
         "model : { preset = \"gpt2\"; vocab = 9; d_model = 8; n_heads = 2; n_layers "  \
@@ -209,6 +213,10 @@ static txd_status no_query_bias(txd_plan *plan)
 }
 
 static const bug rows[] = {
+    {37, "huggingface/transformers#29402", &scaled_tokens,
+     "name = \"embedding_scale_rounded\";", NULL, "embedding_sum",
+     "rounded to bfloat16",
+     .shown = {{"embed.scaled[0,0,*]", "55.425626 55.425626", "55.5 55.5"}}},
     {80, "keras-team/keras-hub#642", &small_deviation,
      "name = \"norm_eps_huge\"; strength = 1e-5;", NULL, "norm_output", "1e-05",
      .shown = {{NORM1 "[0,0,*]", "1 -1 1 -1",
@@ -249,6 +257,7 @@ static const bug rows[] = {
 };
 
 #define LIST(X)                                                                        \
+    X(b37_the_scale_of_embeddings_is_rounded)                                          \
     X(b80_the_eps_of_a_norm_is_another)                                                \
     X(b81_a_norm_multiplies_instead_of_dividing)                                       \
     X(b82_a_norm_runs_over_the_tokens)                                                 \

@@ -45,6 +45,17 @@ static const toy window = UNIFORM(TOKENS "mask : { window = 2; };");
 static const toy window_of_3 = UNIFORM(TOKENS "mask : { window = 3; };");
 static const toy nan_rows = UNIFORM(TOKENS "mask : { masked_row = \"nan\"; };");
 
+/* Scores of 0 in two blocks, of which the first has a window of 2. */
+static const toy alternating = {
+    "model : { preset = \"llama\"; positions = \"none\"; vocab = 8; d_model = 8; "
+    "n_heads "
+    "= 1; n_layers = 2; d_ff = 8; layers = ( { range = \"0\"; window = 2; } ); }; "
+    "input "
+    ": { tokens = [3, 1, 4, 1, 5, 7]; };",
+    {{"layers.0.attn.q.weight", "all=0"}, {"layers.1.attn.q.weight", "all=0"}},
+    true,
+    0};
+
 /* Two blocks, six tokens, and scores that are not 0. */
 static const toy drawn = {
     "model : { preset = \"gpt2\"; vocab = 8; d_model = 8; n_heads = "
@@ -153,9 +164,22 @@ static const bug rows[] = {
     {17, "DeepOpt-com/WrinkleFree-Monorepo#53", &packed_anew,
      "name = \"documents_ignored\";", NULL, "documents",
      .shown = {{HEADS, "1 1.5 4 6", "2.5 3.75 2.5 3.75"}}},
-    {18, "huggingface/transformers#39408", &window, .shown = {{HEADS, "1 1.5 3 6"}}},
+    {18, "huggingface/transformers#39408", &window,
+     "name = \"window_off_by_one\"; strength = 1;", NULL, "window",
+     .shown = {{HEADS, "1 1.5 3 6", "1 1.5 2.333333 4.666667"}}},
+    {18, "huggingface/transformers#39408", &window,
+     "name = \"window_off_by_one\"; strength = -1;", NULL, "window",
+     .shown = {{HEADS, "1 1.5 3 6", "1 2 4 8"}}},
+    {19, "vllm-project/vllm#3385", &window, .shown = {{HEADS, "1 1.5 3 6"}}},
     {19, "vllm-project/vllm#3385", &window_of_3,
      .shown = {{HEADS, "1 1.5 2.333333 4.666667"}}},
+    {20, "huggingface/transformers#31775", &alternating,
+     "name = \"window_layers_swapped\";", NULL, "window",
+     .shown = {{WEIGHTS "[0,0,5,*]", "0 0 0 0 0.5 0.5",
+                "0.166667 0.166667 0.166667 0.166667 0.166667 0.166667"},
+               {"layers.1.attn.weights[0,0,5,*]",
+                "0.166667 0.166667 0.166667 0.166667 0.166667 0.166667",
+                "0 0 0 0 0.5 0.5"}}},
     {21, "huggingface/transformers#26572", &left_padded, NULL, other_pad_rows,
      .shown = {{HEADS "[1,0,*,*]", "4 4 4 6", "1000 1000 4 6"}}},
 };
@@ -175,6 +199,7 @@ static const bug rows[] = {
     X(b17_new_positions_do_not_keep_packed_texts_apart)                                \
     X(b18_a_window_is_one_key_too_wide)                                                \
     X(b19_two_conventions_of_a_window)                                                 \
+    X(b20_layers_with_a_window_have_changed_places)                                    \
     X(b21_rows_of_padding_differ)
 
 BUGS_MAIN(LIST, "bugs_masks.txt")
