@@ -49,6 +49,8 @@ typedef struct txd_result {
     uint64_t not_computed; /* cells that the pass never computed */
     char note[240];        /* reason of a skip; where the allowance comes from */
     const char *look_next; /* where to look next; NULL = nowhere */
+    const char *allowance; /* where `allowed` comes from: "checks.row_sum.atol", "a
+                              derived bound", "exact"; NULL = nobody knows */
 } txd_result;
 
 typedef struct txd_checks txd_checks; /* the laws of one run, under evaluation */
@@ -91,6 +93,9 @@ struct txd_check {
     const char *causes;    /* for `explain`: what typically breaks it */
     const char *look_next; /* for findings */
     const char *unit;      /* of what it counts: "rows", "cells", "values" */
+    const char
+        *allowance; /* where what it allows comes from, if that is neither one of
+                       its thresholds, nor 0, nor a bound derived from rounding */
     /* It holds one value against others within the roundoff of their format: not to be
      * judged of values that were recorded with fewer digits. */
     bool exact;
@@ -199,6 +204,7 @@ int txd_checks_exit(const txd_result *results, size_t count, bool strict);
  * stand for, if that is known; may be NULL. */
 typedef struct txd_report_style {
     bool verbose;
+    bool brief; /* what held is only counted, unless verbose */
     void (*quote)(txd_text *out, void *self, const txd_finding *finding);
     void *self;
 } txd_report_style;

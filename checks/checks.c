@@ -151,6 +151,9 @@ static txd_status add_entry(txd_checks *checks, const txd_checks_setup *s,
     e->choice.offers_self = s->offers_self;
     e->choice.run = s->context->run;
     TXD_TRY(set_up(e, checks->arena));
+    if (e->is_set_up || e->is_waiting)
+        TXD_TRY(txd_allowances_read(&e->allowances, check->name, &e->context,
+                                    checks->arena));
     if (e->is_set_up)
         checks->taps[checks->tap_count++] = &e->outer;
     return TXD_OK;
@@ -324,11 +327,19 @@ static txd_status finish_entry(entry *e)
     return TXD_OK;
 }
 
+static void name_allowance(txd_entry *e)
+{
+    if (e->result.verdict != TXD_VERDICT_SKIP)
+        e->result.allowance =
+            txd_allowance_of(&e->allowances, e->choice.check, e->result.allowed);
+}
+
 static txd_status finish_all(txd_checks *checks)
 {
     for (size_t i = 0; i < checks->count; i++) {
         TXD_TRY(finish_entry(&checks->entries[i]));
         TXD_TRY(txd_result_name_cross(&checks->entries[i].result, checks->arena));
+        name_allowance(&checks->entries[i]);
     }
     point_to_finite(checks);
     for (size_t i = 0; i < checks->count; i++)

@@ -39,6 +39,10 @@ typedef enum txd_threshold {
 #undef TXD_THRESHOLD
 #undef TXD_LAW_END
 
+/* "row_sum", "atol". */
+const char *txd_threshold_law(txd_threshold threshold);
+const char *txd_threshold_key(txd_threshold threshold);
+
 /* The default, unless the settings or, before them, the rules say otherwise. */
 txd_status txd_threshold_read(double *out, txd_threshold threshold,
                               const txd_check_context *context);

@@ -39,6 +39,7 @@ typedef struct txd_format txd_format;
 typedef struct txd_report {
     const txd_format *format;
     bool strict, verbose, to_file;
+    bool brief; /* in text, what held is only counted: there are many files */
     txd_text text;
     size_t files[4];                   /* by exit status: 0, 1, 2, 77 */
     size_t laws[TXD_VERDICT_OPEN + 1]; /* by verdict, over all files */

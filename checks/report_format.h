@@ -26,6 +26,9 @@ extern const txd_format txd_format_text, txd_format_json, txd_format_junit,
 /* "416 rows; worst 1.2e-07, allowed 1e-06". */
 void txd_report_measure(txd_text *out, const txd_result *result);
 
+/* " by checks.row_sum.atol"; nothing where 0 is allowed. */
+void txd_report_allowance(txd_text *out, const txd_result *result);
+
 /* "layers.2.attn.weights, step 3: head 5: query 6 sees key 7". */
 void txd_report_finding(txd_text *out, const txd_finding *finding, bool verbose);
 

@@ -67,6 +67,7 @@ static void add_result(txd_json *json, const txd_result *result)
     add_int(json, "not_computed", (int64_t)result->not_computed);
     add_number(json, "worst", result->worst);
     add_number(json, "allowed", result->allowed);
+    add_string(json, "allowance", result->allowance);
     add_int(json, "findings", (int64_t)result->finding_total);
     add_string(json, "note", result->note[0] ? result->note : NULL);
     add_string(json, "look_next", result->look_next);

@@ -300,8 +300,10 @@ static void add_whole(txd_report *report, const txd_judged *judged,
     txd_text message;
 
     txd_text_init(&message);
-    if (result->verdict != TXD_VERDICT_SKIP)
+    if (result->verdict != TXD_VERDICT_SKIP) {
         txd_report_measure(&message, result);
+        txd_report_allowance(&message, result);
+    }
     txd_text_addf(&message, "%s%s", message.length && result->note[0] ? "; " : "",
                   result->note);
     open_result(report, result->check, result->verdict, txd_text_get(&message));

@@ -75,6 +75,7 @@ static void add_block(txd_report *report, const txd_judged *judged,
 
     txd_text_init(&measure);
     txd_report_measure(&measure, result);
+    txd_report_allowance(&measure, result);
     txd_text_add(out, "  ---\n");
     if (check)
         add_line(out, "law", check->law);

@@ -9,11 +9,27 @@
 
 static const char *const upper[] = {"PASS", "INFO", "WARN", "FAIL", "SKIP", "OPEN"};
 
-static void add_measure(txd_text *out, const txd_result *result)
+/* What holds within the rounding of the format needs no word more. */
+static bool names_allowance(const txd_result *result, const txd_report_style *style)
 {
+    if (!result->allowance || result->allowed == 0)
+        return false;
+    return style->verbose || result->verdict != TXD_VERDICT_PASS ||
+           strncmp(result->allowance, "checks.", 7) == 0;
+}
+
+static void add_measure(txd_text *out, const txd_result *result,
+                        const txd_report_style *style)
+{
+    bool is_named = names_allowance(result, style);
+
     txd_text_add(out, "(");
     txd_report_measure(out, result);
     txd_text_add(out, ")");
+    if (is_named)
+        txd_report_allowance(out, result);
+    if (result->note[0])
+        txd_text_add(out, is_named ? "; " : " ");
 }
 
 /* A line of its own: the sentence above is the law's. */
@@ -70,6 +86,12 @@ static int width_of_names(const txd_result *results, size_t count)
     return (int)width;
 }
 
+/* What holds comes first and what is broken last, next to the summary: a report is
+ * longer than a screen. */
+static const txd_verdict order[] = {TXD_VERDICT_PASS, TXD_VERDICT_SKIP,
+                                    TXD_VERDICT_INFO, TXD_VERDICT_OPEN,
+                                    TXD_VERDICT_WARN, TXD_VERDICT_FAIL};
+
 static bool is_same_skip(const txd_result *a, const txd_result *b)
 {
     return a->verdict == TXD_VERDICT_SKIP && b->verdict == TXD_VERDICT_SKIP &&
@@ -102,13 +124,10 @@ static void add_others(txd_text *out, const txd_result *results, size_t count)
 static void add_result(txd_text *out, const txd_result *result, size_t count, int width,
                        const txd_report_style *style)
 {
-    bool has_measure = result->verdict != TXD_VERDICT_SKIP;
-
     txd_text_addf(out, "%-4s %-*s  ", upper[result->verdict], width, result->check);
-    if (has_measure)
-        add_measure(out, result);
-    if (result->note[0])
-        txd_text_addf(out, "%s%s", has_measure ? " " : "", result->note);
+    if (result->verdict != TXD_VERDICT_SKIP)
+        add_measure(out, result, style);
+    txd_text_add(out, result->note);
     if (!style->verbose)
         add_others(out, result, count);
     txd_text_add(out, "\n");
@@ -144,6 +163,16 @@ static void add_summary(txd_text *out, const txd_result *results, size_t count)
     txd_text_add(out, "\n");
 }
 
+static bool is_listed(const txd_result *results, size_t i,
+                      const txd_report_style *style)
+{
+    if (style->verbose)
+        return true;
+    if (results[i].verdict == TXD_VERDICT_PASS)
+        return !style->brief;
+    return !is_told_already(results, i);
+}
+
 void txd_report_text(txd_text *out, const char *source, const txd_result *results,
                      size_t count, const txd_report_style *style)
 {
@@ -153,9 +182,10 @@ void txd_report_text(txd_text *out, const char *source, const txd_result *result
 
     if (source)
         txd_text_addf(out, "%s\n", source);
-    for (size_t i = 0; i < count; i++)
-        if (how->verbose || !is_told_already(results, i))
-            add_result(out, &results[i], count - i, width, how);
+    for (size_t verdict = 0; verdict < sizeof order / sizeof *order; verdict++)
+        for (size_t i = 0; i < count; i++)
+            if (results[i].verdict == order[verdict] && is_listed(results, i, how))
+                add_result(out, &results[i], count - i, width, how);
     add_summary(out, results, count);
 }
 
@@ -169,7 +199,10 @@ static void begin(txd_report *report)
 
 static void add(txd_report *report, const txd_judged *judged)
 {
-    const txd_report_style style = {report->verbose, judged->quote, judged->quotes};
+    const txd_report_style style = {.verbose = report->verbose,
+                                    .brief = report->brief,
+                                    .quote = judged->quote,
+                                    .self = judged->quotes};
 
     if (judged->error) /* was said; the total counts it */
         return;

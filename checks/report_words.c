@@ -31,6 +31,12 @@ void txd_report_measure(txd_text *out, const txd_result *result)
                       result->not_computed);
 }
 
+void txd_report_allowance(txd_text *out, const txd_result *result)
+{
+    if (result->allowance && result->allowed != 0)
+        txd_text_addf(out, " by %s", result->allowance);
+}
+
 void txd_report_finding(txd_text *out, const txd_finding *finding, bool verbose)
 {
     txd_text_add(out, finding->site);
@@ -71,6 +77,7 @@ void txd_report_details(txd_text *out, const txd_judged *judged,
 {
     if (result->verdict != TXD_VERDICT_SKIP) {
         txd_report_measure(out, result);
+        txd_report_allowance(out, result);
         txd_text_add(out, "\n");
     }
     if (result->note[0])

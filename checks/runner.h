@@ -36,6 +36,21 @@ void txd_choice_lacks(const txd_choice *choice, char *text, size_t bytes);
 void txd_choice_thinned(const txd_choice *choice, const char *budget, char *text,
                         size_t bytes);
 
+/* The thresholds of a law, with where each comes from. */
+typedef struct txd_allowances {
+    struct txd_allowance {
+        double value;
+        const char *words; /* "checks.row_sum.atol of rules.cfg:3" */
+    } * items;
+    size_t count;
+} txd_allowances;
+
+txd_status txd_allowances_read(txd_allowances *out, const char *law,
+                               const txd_check_context *context, txd_arena *arena);
+/* Where an allowance of the law comes from; NULL if that cannot be said. */
+const char *txd_allowance_of(const txd_allowances *allowances, const txd_check *check,
+                             double allowed);
+
 /* One selected law. */
 typedef struct txd_entry {
     txd_choice choice;
@@ -48,6 +63,7 @@ typedef struct txd_entry {
     txd_tap outer;   /* what the pass sees */
     uint64_t shown;  /* blocks */
     bool is_lacking; /* of some blocks not all was recorded that the law reads */
+    txd_allowances allowances;
     txd_result result;
 } txd_entry;
 

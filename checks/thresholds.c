@@ -20,20 +20,30 @@
 #undef TXD_LAW_END
 
 typedef struct threshold_line {
-    const char *key;
+    const char *law, *key;
     double fallback, low, high;
 } threshold_line;
 
 static const threshold_line thresholds[TXD_THRESHOLD_COUNT] = {
 #define TXD_LAW_BEGIN(law)
 #define TXD_THRESHOLD(id, law, key, fallback, low, high, unit, sentence, source)       \
-    {key, fallback, low, high},
+    {law, key, fallback, low, high},
 #define TXD_LAW_END
 #include "checks/thresholds.def"
 #undef TXD_LAW_BEGIN
 #undef TXD_THRESHOLD
 #undef TXD_LAW_END
 };
+
+const char *txd_threshold_law(txd_threshold threshold)
+{
+    return thresholds[threshold].law;
+}
+
+const char *txd_threshold_key(txd_threshold threshold)
+{
+    return thresholds[threshold].key;
+}
 
 txd_status txd_threshold_read(double *out, txd_threshold threshold,
                               const txd_check_context *context)

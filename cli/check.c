@@ -279,6 +279,7 @@ static int judge_files(check_job *job)
     txd_report_begin(&job->report, (size_t)job->format, job->judge->select.strict,
                      job->options->verbose, job->output != NULL);
     job->report.waivers = &job->judge->waivers;
+    job->report.brief = job->options->operand_count > 1;
     for (int i = 0; i < job->options->operand_count; i++)
         check_file(job, job->options->operands[i]);
     txd_report_end(&job->report);

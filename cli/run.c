@@ -123,7 +123,8 @@ static int print_results(run_job *job)
     const txd_passes *passes = &job->passes;
     int status = txd_checks_exit(passes->results, passes->result_count, false);
     txd_quotes quotes = {.source = job->session.source};
-    const txd_report_style style = {job->options->verbose, txd_quotes_add, &quotes};
+    const txd_report_style style = {
+        .verbose = job->options->verbose, .quote = txd_quotes_add, .self = &quotes};
     txd_text text;
 
     txd_text_init(&text);

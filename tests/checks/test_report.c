@@ -70,14 +70,89 @@ START_TEST(the_text_has_a_line_per_law_its_findings_and_a_summary)
         txd_text_get(&text),
         "run.h5\n"
         "PASS row_sum        (8640 rows; worst 2.1e-07, allowed 1e-06)\n"
+        "SKIP padding        no padding in the input\n"
         "FAIL causality      (1 cell; worst NaN, allowed 0; 12 more were not computed "
         "by this path)\n"
         "     causality: layers.2.attn.weights: head 5: query 6 sees key 7\n"
         "     causality: logits, step 3: a \"quoted\" word\n\n"
         "     40 places in all; the worst of each layer is listed\n"
         "     look next: attn.masked\n"
-        "SKIP padding        no padding in the input\n"
         "3 laws: 1 passed, 1 failed, 1 skipped\n");
+    txd_text_finish(&text);
+}
+END_TEST
+
+START_TEST(what_is_broken_stands_last_next_to_the_summary)
+{
+    static const txd_verdict verdicts[] = {TXD_VERDICT_FAIL, TXD_VERDICT_OPEN,
+                                           TXD_VERDICT_PASS, TXD_VERDICT_WARN,
+                                           TXD_VERDICT_INFO, TXD_VERDICT_SKIP};
+    txd_result results[6];
+    const char *at;
+    txd_text text;
+
+    for (size_t i = 0; i < 6; i++)
+        results[i] = (txd_result){.check = "padding", .verdict = verdicts[i]};
+    txd_text_init(&text);
+    txd_report_text(&text, NULL, results, 6, NULL);
+    at = txd_text_get(&text);
+    for (size_t i = 0; i < 6; i++) {
+        static const char *const order[] = {"PASS", "SKIP", "INFO",
+                                            "OPEN", "WARN", "FAIL"};
+
+        ck_assert_msg(strncmp(at, order[i], 4) == 0, "%s", txd_text_get(&text));
+        at = strchr(at, '\n') + 1;
+    }
+    ck_assert_str_eq(at, "6 laws: 1 passed, 1 failed, 1 warned, 1 for information, 1 "
+                         "open, 1 skipped\n");
+    txd_text_finish(&text);
+}
+END_TEST
+
+START_TEST(a_threshold_is_named_and_a_bound_where_it_was_broken)
+{
+    txd_result results[] = {
+        {.check = "row_sum", .allowed = 1e-6, .allowance = "checks.row_sum.atol"},
+        {.check = "score_scale", .allowed = 1e-6, .allowance = "a derived bound"},
+        {.check = "causality", .verdict = TXD_VERDICT_FAIL, .allowance = "exact"},
+        {.check = "norm_output",
+         .verdict = TXD_VERDICT_FAIL,
+         .allowed = 1e-6,
+         .allowance = "a derived bound",
+         .note = "a note"},
+    };
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_report_text(&text, NULL, results, 4, NULL);
+    ck_assert_str_eq(
+        txd_text_get(&text),
+        "PASS row_sum        (0 rows; worst 0, allowed 1e-06) by checks.row_sum.atol\n"
+        "PASS score_scale    (0 cells; worst 0, allowed 1e-06)\n"
+        "FAIL causality      (0 cells; worst 0, allowed 0)\n"
+        "FAIL norm_output    (0 tokens; worst 0, allowed 1e-06) by a derived bound; a "
+        "note\n"
+        "4 laws: 2 passed, 2 failed\n");
+    txd_text_finish(&text);
+}
+END_TEST
+
+START_TEST(a_brief_report_only_counts_what_held)
+{
+    txd_result results[3];
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_report_text(&text, "run.h5", results, make(results),
+                    &(txd_report_style){.brief = true});
+    ck_assert_ptr_null(strstr(txd_text_get(&text), "PASS"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "SKIP padding"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "FAIL causality"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "3 laws: 1 passed"));
+    txd_text_finish(&text);
+    txd_report_text(&text, "run.h5", results, 3,
+                    &(txd_report_style){.brief = true, .verbose = true});
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "PASS row_sum"));
     txd_text_finish(&text);
 }
 END_TEST
@@ -136,7 +211,7 @@ START_TEST(what_is_not_finite_is_where_to_begin)
 
     txd_text_init(&text);
     txd_report_text(&text, NULL, results, 3, NULL);
-    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "\nOPEN norm_output"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "OPEN norm_output"));
     ck_assert_ptr_nonnull(strstr(txd_text_get(&text),
                                  "3 laws: 2 failed, 1 open; begin with finite: the "
                                  "others may follow from it\n"));
@@ -245,6 +320,9 @@ START_TEST(a_recording_keeps_the_verdicts_and_the_findings)
 END_TEST
 
 TEST_MAIN(the_text_has_a_line_per_law_its_findings_and_a_summary,
+          what_is_broken_stands_last_next_to_the_summary,
+          a_threshold_is_named_and_a_bound_where_it_was_broken,
+          a_brief_report_only_counts_what_held,
           laws_that_are_skipped_for_one_reason_share_a_line_unless_it_is_verbose,
           what_is_not_finite_is_where_to_begin,
           a_report_of_skips_alone_says_that_nothing_was_evaluated,

@@ -226,6 +226,28 @@ exits(0, "a report replaces a report", "check", "good.cfg", "--format", "tap", "
 write("mine.xml", '<?xml version="1.0"?><notes/>')
 exits(2, "and nothing else", "check", "good.cfg", "--format", "junit", "-o", "mine.xml")
 
+# --- many files, and where allowances come from
+text = txdiag("check", *FILES).out
+ok("of several files what held is counted", "PASS" not in text and "FAIL causality"
+   in text, text)
+holds("unless -v", txdiag("check", *FILES, "-v").out, "PASS row_sum")
+holds("of one it is told", txdiag("check", "good.cfg").out, "PASS row_sum")
+write("rules.cfg", "checks : { row_sum : {\n  atol = 0.0625; }; };\n")
+exits(0, "a recording", "run", "good.cfg", "-o", "good.h5")
+for path in ("good.cfg", "good.h5"):
+    holds(f"{path}: a threshold is named", txdiag("check", path).out,
+          "allowed 1e-06) by checks.row_sum.atol\n")
+    holds(f"{path}: and where it was set", txdiag(
+        "check", path, "--rules", "rules.cfg").out,
+          "allowed 0.0625) by checks.row_sum.atol of rules.cfg:2\n")
+    holds(f"{path}: a bound is derived", txdiag("check", path, "-v").out,
+          ") by a derived bound")
+    allowances = {result["check"]: result["allowance"] for result in json.loads(txdiag(
+        "check", path, "--format", "json").out)["files"][0]["results"]}
+    equal(f"{path}: JSON", (allowances["causality"], allowances["memory_seen"],
+                            allowances["residual_sum"]),
+          ("exact", None, allowances["residual_sum"] and "a derived bound"))
+
 # --- warnings
 ALARM = ("good.cfg", "--only", "norm_moments", "--set",
          "checks.norm_moments={std_high=0.001; std_alarm_high=0.001;}")
