@@ -13,6 +13,7 @@
 #include "cli/explain_keys.h"
 #include "cli/explain_params.h"
 #include "cli/keys.h"
+#include "cli/laws.h"
 #include "cli/output.h"
 #include "probes/probe.h"
 #include "viz/viz.h"
@@ -65,12 +66,23 @@ static bool explain_check(txd_text *out, const char *name)
     const txd_check *check = txd_check_find(name);
     const char *const *fault;
     const txd_key *key;
+    txd_text text;
 
     if (!check)
         return false;
+    txd_text_init(&text);
     separate(out);
     txd_text_addf(out, "%s is a law.\n\n%s\n", check->name, check->law);
+    if (check->informs)
+        txd_text_add(out, "\nIt informs, and never fails.\n");
     add_block(out, "Judged as", check->formula);
+    add_block(out, "Judged on", txd_laws_kind(check));
+    txd_laws_needs(&text, check, "");
+    add_block(out, "It reads", txd_text_get(&text));
+    text.length = 0;
+    txd_laws_allowance(&text, check, "");
+    add_block(out, "What is allowed comes from", txd_text_get(&text));
+    txd_text_finish(&text);
     add_block(out, "What typically breaks it", check->causes);
     add_block(out, "Where to look next", check->look_next);
     if (check->keys && check->keys->path) {
@@ -81,7 +93,8 @@ static bool explain_check(txd_text *out, const char *name)
     if (check->faults && *check->faults) {
         txd_text_add(out, "\nFaults that must trip it:\n");
         for (fault = check->faults; *fault; fault++)
-            txd_text_addf(out, "  %s\n", *fault);
+            txd_text_addf(out, "  %-24s  %s\n", *fault,
+                          txd_fault_sentence(txd_fault_find(*fault)));
     }
     return true;
 }

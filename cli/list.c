@@ -10,6 +10,7 @@
 #include "cli/describe.h"
 #include "cli/explain_params.h"
 #include "cli/keys.h"
+#include "cli/laws.h"
 #include "cli/output.h"
 #include "cli/possible_faults.h"
 #include "cli/session.h"
@@ -201,12 +202,13 @@ static int list_keys(bool markdown)
     return txd_output_complain();
 }
 
-static int list_catalogue(void)
+/* A page of documentation. */
+static int list_page(void (*add)(txd_text *out))
 {
     txd_text text;
 
     txd_text_init(&text);
-    txd_catalogue_add(&text);
+    add(&text);
     return txd_output_result(&text, TXD_EXIT_HELD);
 }
 
@@ -279,7 +281,9 @@ static int list_names(const txd_options *options)
         return txd_output_complain();
     }
     if (strcmp(word, "faults") == 0 && txd_options_has(options, "markdown"))
-        return list_catalogue();
+        return list_page(txd_catalogue_add);
+    if (strcmp(word, "checks") == 0 && txd_options_has(options, "markdown"))
+        return list_page(txd_laws_add);
     if (strcmp(word, "keys") == 0)
         return list_keys(txd_options_has(options, "markdown"));
     for (kind = 0; kind < KIND_COUNT; kind++)
@@ -291,7 +295,8 @@ static int list_names(const txd_options *options)
 static const txd_option options[] = {
     {"set", 0, "PATH=VALUE", "with a MODEL.cfg: overrides one of its settings"},
     {"markdown", 0, NULL,
-     "with keys, faults: the whole page, docs/model.cfg.md, docs/faults.md"},
+     "with keys, checks, faults: the whole page (docs/model.cfg.md, laws.md, "
+     "faults.md)"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -21,6 +21,10 @@ def text_of(path):
 made = exits(0, "the reference is made", "list", "keys", "--markdown").out
 equal("docs/model.cfg.md is what the code accepts (./dev docs renews it)",
       text_of("docs/model.cfg.md").splitlines(), made.splitlines())
+equal("docs/laws.md is what the laws say (./dev docs renews it)",
+      text_of("docs/laws.md").splitlines(),
+      exits(0, "the laws are a page", "list", "checks",
+            "--markdown").out.splitlines())
 equal("docs/faults.md is the catalogue (./dev docs renews it)",
       text_of("docs/faults.md").splitlines(),
       exits(0, "the catalogue is made", "list", "faults",
