@@ -98,6 +98,84 @@ txd_status txd_derive_alone(txd_inputs *out, txd_arena *arena, const txd_inputs 
     return TXD_OK;
 }
 
+/* ---- documents ---- */
+
+/* Which text each token belongs to, counted from 0; padding to none (SIZE_MAX). */
+static size_t number_texts(size_t *text, const txd_inputs *from)
+{
+    size_t texts = 0, last = SIZE_MAX;
+
+    for (size_t i = 0; i < from->batch * from->length; i++) {
+        text[i] = SIZE_MAX;
+        if (!from->valid[i])
+            continue;
+        if (last == SIZE_MAX || last / from->length != i / from->length ||
+            from->document[last] != from->document[i])
+            texts++;
+        text[i] = texts - 1;
+        last = i;
+    }
+    return texts;
+}
+
+static size_t halve(size_t *text, const txd_inputs *from)
+{
+    size_t all = from->batch * from->length, real = 0, seen = 0;
+
+    for (size_t i = 0; i < all; i++)
+        real += text[i] != SIZE_MAX;
+    for (size_t i = 0; i < all; i++)
+        if (text[i] != SIZE_MAX)
+            text[i] = seen++ < (real + 1) / 2 ? 0 : 1;
+    return real > 1 ? 2 : 1;
+}
+
+static size_t longest(const size_t *text, size_t all, size_t texts)
+{
+    size_t most = 0;
+
+    for (size_t n = 0; n < texts; n++) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < all; i++)
+            count += text[i] == n;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+txd_status txd_derive_separate(txd_inputs *out, size_t **origin, txd_arena *arena,
+                               const txd_inputs *from)
+{
+    size_t all = from->batch * from->length, texts, length;
+    size_t *text = txd_arena_alloc(arena, all, sizeof *text);
+
+    if (!text)
+        return TXD_ERR_MEMORY;
+    texts = number_texts(text, from);
+    if (texts == 1)
+        texts = halve(text, from);
+    length = longest(text, all, texts);
+    TXD_TRY(txd_inputs_make(out, arena, texts, length));
+    *origin = txd_arena_alloc(arena, texts * length, sizeof **origin);
+    if (!*origin)
+        return TXD_ERR_MEMORY;
+    for (size_t n = 0; n < texts; n++) {
+        size_t o = n * length;
+
+        for (size_t i = 0; i < all; i++)
+            if (text[i] == n) {
+                take(out, o, from, i);
+                (*origin)[o++] = i;
+            }
+        for (; o < (n + 1) * length; o++)
+            out->valid[o] = 0;
+    }
+    memset(out->document, 0, texts * length * sizeof *out->document);
+    txd_inputs_count_positions(out);
+    return TXD_OK;
+}
+
 txd_status txd_derive_packed(txd_inputs *out, txd_arena *arena, const txd_inputs *from)
 {
     size_t total = 0, count = 0;

@@ -33,6 +33,12 @@ txd_status txd_derive_padded(txd_inputs *out, txd_arena *arena, const txd_inputs
 txd_status txd_derive_alone(txd_inputs *out, txd_arena *arena, const txd_inputs *from,
                             size_t row);
 
+/* A row for each document of each row, with its real tokens, positions counted anew;
+ * of one row that is one document, its two halves. *origin (in `arena`) of a token is
+ * its number in `from`. */
+txd_status txd_derive_separate(txd_inputs *out, size_t **origin, txd_arena *arena,
+                               const txd_inputs *from);
+
 /* The real tokens of all rows as one row, each a document of its own, at the positions
  * they had. Of a memory, that of row 0: only where there is none. */
 txd_status txd_derive_packed(txd_inputs *out, txd_arena *arena, const txd_inputs *from);

@@ -30,16 +30,27 @@ typedef struct trial {
     size_t cut, batch, token; /* of the first difference */
 } trial;
 
-/* The first token of each row that is replaced. */
-static size_t choose_cuts(size_t cuts[4], size_t length)
-{
-    const size_t wanted[4] = {1, length / 2, length / 2 + 1, length - 1};
-    size_t count = 0;
+/* Places at which the text is cut: all of a short one; of a large model's as many as
+ * MOST_PRODUCTS allows, the first and the last among them. */
+#define LEAST_CUTS 4
+#define MOST_CUTS 16
+#define MOST_PRODUCTS 2e9
 
-    for (size_t i = 0; i < 4; i++)
-        if (wanted[i] > (count ? cuts[count - 1] : 0) && wanted[i] < length)
-            cuts[count++] = wanted[i];
-    return count;
+static size_t count_cuts(const txd_experiment *e)
+{
+    double pass = txd_params_bytes(e->setup->claimed, TXD_U8) *
+                  (double)(e->inputs.batch * e->inputs.length);
+    double fits = MOST_PRODUCTS / pass;
+    size_t count = fits < MOST_CUTS ? (size_t)fits : MOST_CUTS;
+
+    count = count > LEAST_CUTS ? count : LEAST_CUTS;
+    return count < e->inputs.length - 1 ? count : e->inputs.length - 1;
+}
+
+/* The first token of each row that is replaced in the i-th pass. */
+static size_t cut_at(const txd_experiment *e, size_t i, size_t count)
+{
+    return count > 1 ? 1 + i * (e->inputs.length - 2) / (count - 1) : 1;
 }
 
 static txd_status replace(txd_inputs *out, const txd_experiment *e, size_t cut)
@@ -114,7 +125,7 @@ static const char *cause(txd_point point)
     case TXD_POINT_ATTN_Q_PROJ:
     case TXD_POINT_ATTN_K_PROJ:
     case TXD_POINT_ATTN_V:
-        return "what is split in heads goes across tokens";
+        return "it is mixed over tokens outside of the softmax";
     default:
         break;
     }
@@ -143,11 +154,11 @@ static txd_status report(const trial *t)
 static txd_status run_trials(trial *t)
 {
     const txd_experiment_how how = {0};
-    size_t cuts[4], count = choose_cuts(cuts, t->e->inputs.length);
+    size_t count = count_cuts(t->e);
 
     TXD_TRY(txd_capture_pass(&t->before, t->e, &how, &t->e->inputs));
     for (size_t i = 0; i < count; i++)
-        TXD_TRY(try_cut(t, cuts[i]));
+        TXD_TRY(try_cut(t, cut_at(t->e, i, count)));
     return t->first.is_found ? report(t) : TXD_OK;
 }
 
@@ -180,7 +191,7 @@ const txd_check txd_check_future_perturbation = {
     .unit = "rows",
     .exact = true,
     .faults = (const char *const[]){"mask_missing", "mask_off_by_one",
-                                    "norm_axis_tokens", NULL},
+                                    "norm_axis_tokens", "block_means", NULL},
     .inapplicable = inapplicable,
     .examine = examine,
 };

@@ -42,6 +42,9 @@ const char *txd_fault_needs_causal(const txd_fault_scene *scene);
 const char *txd_fault_needs_mask(const txd_fault_scene *scene);
 const char *txd_fault_needs_padding(const txd_fault_scene *scene);
 const char *txd_fault_needs_heads(const txd_fault_scene *scene);
+/* Positions that are added to embeddings: rotary ones and distances keep a shift of all
+ * positions to themselves. */
+const char *txd_fault_needs_absolute_positions(const txd_fault_scene *scene);
 /* Also what marks a fault of the backward pass. */
 const char *txd_fault_needs_backward(const txd_fault_scene *scene);
 

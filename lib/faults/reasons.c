@@ -57,6 +57,16 @@ const char *txd_fault_needs_padding(const txd_fault_scene *scene)
     return NULL;
 }
 
+const char *txd_fault_needs_absolute_positions(const txd_fault_scene *scene)
+{
+    txd_positions_kind positions = scene->claimed->positions;
+
+    return positions == TXD_POSITIONS_LEARNED || positions == TXD_POSITIONS_SINUSOIDAL
+               ? NULL
+               : "needs positions that are added to embeddings: distances stay the "
+                 "same";
+}
+
 const char *txd_fault_needs_heads(const txd_fault_scene *scene)
 {
     return scene->claimed->n_heads > 1 ? NULL : "needs more than one head";

@@ -55,6 +55,11 @@ const planted_model subjects[SUBJECTS] = {
      TOKENS("documents = ([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1], "
             "[0, 0, 0, 0, 1, 1, 1, 1]);"),
      5},
+    {"left", DRAWN("gpt2", ""),
+     TOKENS("pad = \"left\"; documents = ([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1], "
+            "[0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]); positions = ([0, 1, 2, 3, "
+            "4, 0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 0, 1, 2, 3]);"),
+     5},
 };
 
 /* Only formed if asked for. */

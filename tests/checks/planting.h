@@ -32,6 +32,7 @@ enum {
     SUBJECT_SLOPES,
     SUBJECT_RANGES,
     SUBJECT_PACKED,
+    SUBJECT_LEFT, /* padded on the left, and packed */
     SUBJECTS
 };
 

@@ -21,13 +21,14 @@ static bool names(const txd_check *law, const char *fault)
     return false;
 }
 
-/* The laws that name a fault, with commas; false if there is none. */
+/* The laws that name a fault, with commas; false if there is none. Experiments make
+ * passes over a part of the input, as ever. */
 static bool list_laws(char *out, size_t bytes, const char *fault)
 {
     size_t used = 0;
 
     for (size_t c = 0; txd_check_at(c); c++)
-        if (names(txd_check_at(c), fault))
+        if (names(txd_check_at(c), fault) && !txd_check_at(c)->examine)
             used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "",
                                      txd_check_at(c)->name);
     return used > 0;

@@ -45,11 +45,11 @@ static double error_of(const char *more, const char *faults, const char **where)
 }
 
 /* Roundings have no derivative: see below. Cross-attention, padding, checkpoints and
- * learned positions are not on the bench; nor is what the decoder itself does by
+ * positions are not on the bench; nor is what the decoder itself does by
  * another configuration. */
 static const char *const elsewhere =
     "softmax_bf16,fp16_scores,cross_causal,padding_ignored,memory_padding_ignored,"
-    "documents_ignored,window_*,"
+    "documents_ignored,window_*,positions_*,"
     "kv_*,rope_wrong_pairing,rope_wrong_base,rope_partial_ignored";
 
 /* Further keys of the model in which a fault can act. */
