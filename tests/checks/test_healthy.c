@@ -27,8 +27,9 @@ static bool may_warn(const txd_result *r, const char *cfg)
 /* The law says of the configuration itself that it has nothing to judge there. */
 static bool is_inapplicable(const live *l, const char *name)
 {
-    const txd_check_context context = {.claimed = &l->claimed,
-                                       .is_drawn = !l->checkpoint};
+    const txd_run_options run = {.claimed = &l->claimed};
+    const txd_check_context context = {
+        .claimed = &l->claimed, .is_drawn = !l->checkpoint, .run = &run};
     const txd_check *law = txd_check_find(name);
 
     return law->inapplicable && law->inapplicable(&context);
@@ -263,6 +264,9 @@ START_TEST(one_token_alone_is_healthy)
         MINI "}; input : { tokens = [3]; };",
         "causality,padding,mask_polarity,attention_collapse,loss_token,grad_range,"
         "grad_row_sum,future_perturbation");
+    expect_silence(MINI "}; input : { tokens = [3]; };",
+                   "causality,padding,attention_collapse,loss_token,grad_range,"
+                   "grad_row_sum,future_perturbation,causal_alignment");
 }
 END_TEST
 
