@@ -84,7 +84,7 @@ static const toy grouped = {
 #define ONE_PAIR(more, input)                                                          \
     {                                                                                  \
         MODEL("n_heads = 1; head_dim = 2; " more)                                      \
-        input, {UNITS, {"layers.0.attn.q.weight", "0,0=1 1,2=1"}}, false, 0            \
+        input, {UNITS, {"layers.0.attn.q.weight", "0,0=1 1,2=1"}}, true, 0             \
     }
 /* 1045 positions are an angle of 1044.2678. */
 static const toy angle_1044 = ONE_PAIR(
