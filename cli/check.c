@@ -332,6 +332,7 @@ const txd_command txd_command_check = {
         "\n"
         "  txdiag check mini.h5\n"
         "  txdiag check mini.h5 --only 'causality,row_sum' --format json\n"
+        "  txdiag check mini.cfg --rules rules.cfg --format sarif -o laws.sarif\n"
         "  txdiag check examples/mini.cfg mini.h5 --strict",
     .exits = "  0   every evaluated law held in every file\n"
              "  1   a law is broken\n"
