@@ -15,9 +15,8 @@
 /* What all rows of a block have in common. */
 typedef struct job {
     const txd_block *block;
-    txd_tensor scores, bias; /* bias: where it is read, and not known by the claim */
-    double fill, u, u_accumulate, tiny, cap;
-    bool has_slopes;
+    txd_mask_scores before;
+    double fill, u;
     bool lacks_hidden; /* some of them may not have been computed */
 } job;
 
@@ -54,33 +53,30 @@ bool txd_mask_lacks_hidden(const txd_block *block)
     }
 }
 
-/* What the mask reads by the claimed configuration: the score of a cell, capped, with
- * its bias. *allowed: how far from it rounding can lead, 0 where nothing is done to it.
- */
-static double score_at(double *allowed, const job *j, size_t cell,
-                       const txd_law_place *at)
+double txd_mask_score(double *allowed, const txd_mask_scores *s, size_t cell,
+                      const txd_law_place *at)
 {
-    double score = txd_tensor_get(&j->scores, cell), cap = j->cap, bias = 0;
-    const txd_inputs *inputs = j->block->pass->inputs;
+    const txd_pass *pass = s->block->pass;
+    const txd_inputs *inputs = pass->inputs;
+    double score = txd_tensor_get(&s->scores, cell), bias = 0, u = pass->u_store;
     size_t row = (size_t)at->batch * inputs->length;
 
     *allowed = 0;
-    if (cap != 0) {
-        score = cap * tanh(score / cap);
-        *allowed = (10 * j->u_accumulate + j->u) * fabs(score) + j->tiny;
+    if (s->cap != 0) {
+        score = s->cap * tanh(score / s->cap);
+        *allowed = (10 * pass->u_accumulate + u) * fabs(score) + pass->tiny;
     }
-    if (j->bias.data)
-        bias = txd_tensor_get(&j->bias, cell);
-    else if (j->has_slopes)
-        bias = -txd_alibi_slope((size_t)at->head, j->block->pass->claimed->n_heads) *
+    if (s->bias.data)
+        bias = txd_tensor_get(&s->bias, cell);
+    else if (s->has_slopes)
+        bias = -txd_alibi_slope((size_t)at->head, pass->claimed->n_heads) *
                fabs((double)inputs->positions[row + (size_t)at->query] -
-                    (double)txd_inputs_key_position(inputs, (size_t)at->batch,
-                                                    (size_t)at->key));
+                    (double)inputs->positions[row + (size_t)at->key]);
     else
         return score;
-    if (j->has_slopes)
-        *allowed += (2 * j->u_accumulate + j->u) * fabs(bias) + j->tiny;
-    *allowed += j->u * (fabs(score + bias) + *allowed) + j->tiny;
+    if (s->has_slopes)
+        *allowed += (2 * pass->u_accumulate + u) * fabs(bias) + pass->tiny;
+    *allowed += u * (fabs(score + bias) + *allowed) + pass->tiny;
     return score + bias;
 }
 
@@ -160,7 +156,7 @@ static double log_weight(const job *j, size_t row, const row_range *range)
     for (size_t c = 0; c < keys; c++) {
         double masked = txd_tensor_get(&j->block->value, row * keys + c);
 
-        if (was_computed(j, txd_tensor_get(&j->scores, row * keys + c), masked))
+        if (was_computed(j, txd_tensor_get(&j->before.scores, row * keys + c), masked))
             sum += exp(masked - range->largest);
     }
     return range->hidden_high - range->largest - log(sum);
@@ -223,14 +219,15 @@ static bool is_as_claimed(txd_mask_tally *t, const job *j, size_t row,
     const float *masked, *scores;
     txd_span seen;
 
-    if (block->value.dtype != TXD_F32 || j->scores.dtype != TXD_F32 ||
-        j->fill != -INFINITY || j->bias.data || j->has_slopes || j->cap != 0 ||
+    if (block->value.dtype != TXD_F32 || j->before.scores.dtype != TXD_F32 ||
+        j->fill != -INFINITY || j->before.bias.data || j->before.has_slopes ||
+        j->before.cap != 0 ||
         !txd_law_run_of(&seen, block, (size_t)at->batch, (size_t)at->query))
         return false;
     seen.begin = in_block(seen.begin, first, keys);
     seen.end = in_block(seen.end, first, keys);
     masked = (const float *)block->value.data + row * keys;
-    scores = (const float *)j->scores.data + row * keys;
+    scores = (const float *)j->before.scores.data + row * keys;
     if (!are_filled(masked, seen.begin, j->fill) ||
         !are_filled(masked + seen.end, keys - seen.end, j->fill) ||
         memcmp(masked + seen.begin, scores + seen.begin,
@@ -262,7 +259,8 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
             .at = *at, .masked = txd_tensor_get(&j->block->value, row * keys + c)};
 
         cell.at.key = (int64_t)key;
-        cell.score = score_at(&cell.allowed, j, row * keys + c, &cell.at);
+        cell.score =
+            txd_mask_score(&cell.allowed, &j->before, row * keys + c, &cell.at);
         widen(&range, cell.masked, is_visible);
         if (is_visible)
             judge_visible(t, j, &cell);
@@ -284,15 +282,19 @@ size_t txd_mask_reads(txd_point out[2], const txd_config *config,
                : 1;
 }
 
-static txd_status find_scores(job *j)
+txd_status txd_mask_scores_of(txd_mask_scores *out, const txd_block *block)
 {
-    const txd_block *block = j->block;
+    const txd_config *claimed = block->pass->claimed;
+    txd_attention_kind kind = txd_point_attention(block->site->point);
     txd_point reads[2];
-    size_t count = txd_mask_reads(reads, block->pass->claimed,
-                                  txd_point_attention(block->site->point));
+    size_t count = txd_mask_reads(reads, claimed, kind);
 
-    TXD_TRY(txd_block_earlier(&j->scores, block, reads[0]));
-    return count < 2 ? TXD_OK : txd_block_earlier(&j->bias, block, reads[1]);
+    *out = (txd_mask_scores){.block = block,
+                             .cap = claimed->layers[block->site->layer].score_softcap,
+                             .has_slopes = claimed->positions == TXD_POSITIONS_ALIBI &&
+                                           kind == TXD_ATTENTION_SELF};
+    TXD_TRY(txd_block_earlier(&out->scores, block, reads[0]));
+    return count < 2 ? TXD_OK : txd_block_earlier(&out->bias, block, reads[1]);
 }
 
 void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
@@ -303,16 +305,10 @@ void txd_mask_judge(txd_mask_tally *tally, const txd_block *block)
     job j = {.block = block,
              .fill = pass->claimed->layers[block->site->layer].fill,
              .u = pass->u_store,
-             .u_accumulate = pass->u_accumulate,
-             .tiny = pass->tiny,
-             .cap = pass->claimed->layers[block->site->layer].score_softcap,
-             .has_slopes =
-                 pass->claimed->positions == TXD_POSITIONS_ALIBI &&
-                 txd_point_attention(block->site->point) == TXD_ATTENTION_SELF,
              .lacks_hidden = txd_mask_lacks_hidden(block)};
 
     tally->smallest = pass->tiny;
-    tally->status = find_scores(&j);
+    tally->status = txd_mask_scores_of(&j.before, block);
     if (tally->status != TXD_OK || !block->value.data)
         return;
     for (size_t i = 0; i < dims[0] * dims[1]; i++) {

@@ -48,6 +48,23 @@ typedef struct txd_mask_tally {
     txd_status status; /* of asking for the scores */
 } txd_mask_tally;
 
+/* What the mask of a block reads. */
+typedef struct txd_mask_scores {
+    const txd_block *block;
+    txd_tensor scores, bias; /* bias: where it is read, and not known by the claim */
+    double cap;
+    bool has_slopes;
+} txd_mask_scores;
+
+/* Of a block of attn.masked or cross.masked: what its tap names in its needs by
+ * txd_mask_reads. */
+txd_status txd_mask_scores_of(txd_mask_scores *out, const txd_block *block);
+/* What the mask reads by the claimed configuration at a flat index of the block: the
+ * score of the cell, capped, with its bias. *allowed: how far from it rounding can
+ * lead, 0 where nothing is done to it. */
+double txd_mask_score(double *allowed, const txd_mask_scores *s, size_t cell,
+                      const txd_law_place *at);
+
 /* The points whose values tell what the mask reads: the scores, and the bias if the
  * claim alone does not say what it is. How many. */
 size_t txd_mask_reads(txd_point out[2], const txd_config *config,

@@ -7,7 +7,6 @@
  * score loses its weight by itself.
  */
 #include "checks/seen.h"
-#include "checks/mask_cells.h"
 #include "checks/sample.h"
 
 #include <stdio.h>
@@ -26,6 +25,7 @@ typedef struct state {
     txd_seen_tally *tallies; /* (layers, 2, heads) */
     txd_pass pass;           /* formats of the values: its inputs are gone at the end */
     size_t batches;
+    txd_point reads[2][3]; /* earlier points, by txd_attention_kind */
 } state;
 
 /* ---- cells ---- */
@@ -66,9 +66,6 @@ bool txd_seen_is_hidden(const txd_seen_row *row, size_t key)
 
 /* ---- rows ---- */
 
-static const txd_point reads[2][2] = {{TXD_POINT_ATTN_MASKED, TXD_POINT_COUNT},
-                                      {TXD_POINT_CROSS_MASKED, TXD_POINT_COUNT}};
-
 static bool hides(const txd_seen_row *row, size_t key)
 {
     return txd_seen_claim(row, key) != TXD_SEEN && txd_seen_weight(row, key) == 0;
@@ -90,44 +87,54 @@ static double find_other(const txd_seen_row *row, bool anywhere)
     return NAN;
 }
 
-static txd_seen_row row_of(const txd_block *block, const txd_law_row *at)
+static txd_seen_row row_of(const txd_block *block, size_t index)
 {
     const txd_pass *pass = block->pass;
     const txd_layer_config *layer = &pass->claimed->layers[block->site->layer];
     txd_seen_row row = {.block = block,
-                        .batch = at->batch,
-                        .head = at->head,
-                        .query = at->query,
+                        .batch = block->start[0],
+                        .head = block->start[1],
+                        .query = block->start[2] + index,
                         .keys = block->dims[3],
-                        .column = at->column,
                         .fill = layer->fill,
                         .other = NAN};
 
+    if (block->rows)
+        row.column = block->rows + index * TXD_ROW_COUNT;
     row.mask = txd_mask_of_attention(txd_point_attention(block->site->point), layer,
-                                     pass->inputs, at->batch);
-    row.own = at->query + row.keys - pass->inputs->length;
+                                     pass->inputs, row.batch);
+    row.own = row.query + row.keys - pass->inputs->length;
     row.slack = isfinite(row.fill) ? pass->u_store * fabs(row.fill) : 0;
     return row;
 }
 
-/* Gives a row its weights and masked scores. */
-static void read_row(txd_seen_row *row, const txd_tensor *masked, size_t passed,
-                     bool is_picked)
+/* What stands beside the values of a block. */
+typedef struct beside {
+    txd_tensor masked;
+    txd_mask_scores before;
+} beside;
+
+/* Gives a row its values. */
+static void read_row(txd_seen_row *row, const txd_seen_law *law, const beside *b)
 {
     const txd_block *block = row->block;
 
-    row->masked = *masked;
     row->begin = block->start[3];
     row->end = row->begin + block->value.dims[3];
-    row->first = (passed - 1) * block->value.dims[3];
+    row->first = (row->query - block->start[2]) * block->value.dims[3];
     row->lacks_hidden = txd_mask_lacks_hidden(block);
-    row->other = find_other(row, is_picked);
+    row->masked = law->of_masked ? block->value : b->masked;
+    row->before = &b->before;
+    if (!law->of_masked)
+        row->other = find_other(row, !law->every_row);
 }
 
-static void judge_rows(txd_seen_tally *tally, const state *s, const txd_block *block,
-                       const txd_tensor *masked)
+/* Blocks are tiles of one head. */
+static void judge_rows(txd_seen_tally *tally, const txd_seen_law *law,
+                       const txd_block *block, const beside *b)
 {
-    const txd_seen_law *law = s->law;
+    const txd_inputs *inputs = block->pass->inputs;
+    const int32_t *valid = inputs->valid + block->start[0] * inputs->length;
     size_t wanted = law->every_row
                         ? SIZE_MAX
                         : txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
@@ -135,14 +142,17 @@ static void judge_rows(txd_seen_tally *tally, const state *s, const txd_block *b
     size_t picked = 0;
     bool some = law->look && block->value.data && txd_picks_next(&picked, &picks);
 
-    for (txd_law_row at = {0}; txd_law_row_next(&at, block);) {
-        txd_seen_row row = row_of(block, &at);
+    for (size_t i = 0; i < block->value.dims[2]; i++) {
+        txd_seen_row row;
 
-        if (some && at.query == picked) {
-            read_row(&row, masked, at.passed, !law->every_row);
+        if (!valid[block->start[2] + i])
+            continue;
+        row = row_of(block, i);
+        if (some && row.query == picked) {
+            read_row(&row, law, b);
             law->look(tally, &row);
             some = txd_picks_next(&picked, &picks);
-        } else if (law->glance) {
+        } else if (law->glance && row.column) {
             law->glance(tally, &row);
         }
     }
@@ -193,9 +203,14 @@ void txd_seen_join(txd_seen_tally *to, const txd_seen_tally *from)
 
 /* ---- the tap ---- */
 
+static txd_point point_of(const txd_seen_law *law)
+{
+    return law->of_masked ? TXD_POINT_ATTN_MASKED : TXD_POINT_ATTN_WEIGHTS;
+}
+
 static bool is_meant(const state *s, txd_point point, int layer)
 {
-    if (txd_point_in_self(point) != TXD_POINT_ATTN_WEIGHTS ||
+    if (txd_point_in_self(point) != point_of(s->law) ||
         (txd_point_attention(point) == TXD_ATTENTION_CROSS && !s->law->judges_cross))
         return false;
     return !s->law->applies || s->law->applies(s->claimed, layer);
@@ -207,30 +222,49 @@ static unsigned ask(void *self, const txd_site *site)
 
     if (site->kind != TXD_SITE_VALUE || !is_meant(s, site->point, site->layer))
         return 0;
-    return s->law->look ? TXD_ASK_VALUE | TXD_ASK_ROWS : TXD_ASK_ROWS;
+    return (s->law->look ? TXD_ASK_VALUE : 0) | (s->law->of_masked ? 0 : TXD_ASK_ROWS);
 }
 
 static const txd_point *needs(void *self, txd_point point)
 {
     const state *s = self;
 
-    if (!s->law->look || txd_point_in_self(point) != TXD_POINT_ATTN_WEIGHTS)
+    if (!s->law->look || txd_point_in_self(point) != point_of(s->law))
         return NULL;
-    return reads[txd_point_attention(point)];
+    return s->reads[txd_point_attention(point)];
+}
+
+/* Which earlier points a law reads. */
+static void set_reads(state *s)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        size_t count = 1;
+
+        s->reads[kind][0] =
+            txd_point_in((txd_attention_kind)kind, TXD_POINT_ATTN_MASKED);
+        if (s->law->of_masked)
+            count =
+                txd_mask_reads(s->reads[kind], s->claimed, (txd_attention_kind)kind);
+        s->reads[kind][count] = TXD_POINT_COUNT;
+    }
 }
 
 static void reduce(void *slot, const void *self, const txd_block *block)
 {
     const state *s = self;
-    txd_tensor masked = {0};
+    const txd_seen_law *law = s->law;
     txd_seen_tally *tally = slot;
+    beside b = {0};
 
     *tally = nothing;
-    if (s->law->look &&
-        txd_block_earlier(&masked, block,
-                          reads[txd_point_attention(block->site->point)][0]) != TXD_OK)
-        masked.data = NULL;
-    judge_rows(tally, s, block, &masked);
+    if (law->of_masked && txd_mask_scores_of(&b.before, block) != TXD_OK)
+        return;
+    if (!law->of_masked && law->look &&
+        txd_block_earlier(&b.masked, block,
+                          s->reads[txd_point_attention(block->site->point)][0]) !=
+            TXD_OK)
+        b.masked.data = NULL;
+    judge_rows(tally, law, block, &b);
 }
 
 static txd_seen_tally *heads_of(const state *s, size_t part)
@@ -252,8 +286,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
 static txd_status add_part(txd_result *result, const state *s, size_t part)
 {
-    txd_point point =
-        txd_point_in((txd_attention_kind)(part % 2), TXD_POINT_ATTN_WEIGHTS);
+    txd_point point = txd_point_in((txd_attention_kind)(part % 2), point_of(s->law));
     txd_seen_tally *heads = heads_of(s, part), all = nothing;
     txd_finding finding;
 
@@ -319,6 +352,7 @@ txd_status txd_seen_create(void **out, txd_tap *tap, const txd_seen_law *law,
     }
     s->law = law;
     s->claimed = claimed;
+    set_reads(s);
     for (size_t i = 0; i < count; i++)
         s->tallies[i] = nothing;
     *tap = (txd_tap){.name = law->name,

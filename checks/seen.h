@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "checks/law.h"
+#include "checks/mask_cells.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,18 +26,19 @@ typedef enum txd_seen {
 
 /* One query of a head, and its keys. */
 typedef struct txd_seen_row {
-    const txd_block *block; /* of attn.weights (cross.weights) */
+    const txd_block *block; /* of attn.weights (cross.weights), or of attn.masked */
     txd_mask_view mask;     /* as claimed */
     size_t batch, head, query;
     size_t keys;          /* all of them, computed or not */
     size_t own;           /* the key at the query's own place */
-    const double *column; /* row statistics */
+    const double *column; /* row statistics; NULL where they are not at hand */
     size_t begin, end;    /* computed keys; both 0 where weights are not at hand */
     size_t first;         /* flat index of key `begin` in the values below */
     txd_tensor masked;    /* as the softmax reads it; data NULL: not at hand */
     double fill, slack;   /* a masked score so near to it is a hidden one */
     double other;         /* what else hides: a hidden key without weight; or NaN */
     bool lacks_hidden;    /* hidden cells may not have been computed */
+    const txd_mask_scores *before; /* what the mask read, where the law is of that */
 } txd_seen_row;
 
 static inline double txd_seen_weight(const txd_seen_row *row, size_t key)
@@ -93,6 +94,7 @@ void txd_seen_join(txd_seen_tally *to, const txd_seen_tally *from);
 typedef struct txd_seen_law {
     const char *name;
     bool judges_cross;
+    bool of_masked; /* goes by attn.masked alone, against the scores before it */
     bool every_row; /* looks at all rows, not at a part of many */
     bool (*applies)(const txd_config *claimed, int layer); /* NULL = always */
     /* A row of which weights are at hand. NULL: the law goes by row statistics. */

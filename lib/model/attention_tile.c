@@ -175,6 +175,7 @@ static txd_status add_bias(const struct txd_attention *job, struct txd_tile *til
 
 txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
 {
+    txd_mask_view mask = txd_tile_mask_view(job, tile);
     struct txd_mask_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_mask, TXD_POINT_ATTN_MASKED),
         .out = tile->value[TXD_TILE_MASKED],
@@ -185,6 +186,8 @@ txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
         .keys = tile->keys,
         .stride = tile->keys,
         .fill = layer_config(job->run, job->layer)->fill,
+        .mask = &mask,
+        .key_begin = tile->key_begin,
     };
 
     if (txd_has_bias(job->run->model->config, job->kind)) {

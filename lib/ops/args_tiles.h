@@ -113,6 +113,9 @@ struct txd_mask_args {
     const txd_spans *spans; /* instead of visible; or NULL */
     size_t rows, keys, stride;
     double fill;
+    /* As softmax has them: for replacements; NULL where there is none. */
+    const txd_mask_view *mask;
+    size_t key_begin;
 };
 
 /* d_scores = visible ? d_out : 0; d_scores may be d_out. Exact. */

@@ -262,11 +262,8 @@ START_TEST(one_token_alone_is_healthy)
      * there is no loss. */
     expect_silence(
         MINI "}; input : { tokens = [3]; };",
-        "causality,padding,mask_polarity,attention_collapse,loss_token,grad_range,"
-        "grad_row_sum,future_perturbation");
-    expect_silence(MINI "}; input : { tokens = [3]; };",
-                   "causality,padding,attention_collapse,loss_token,grad_range,"
-                   "grad_row_sum,future_perturbation,causal_alignment");
+        "causality,padding,mask_polarity,mask_added,attention_collapse,loss_token,"
+        "grad_range,grad_row_sum,future_perturbation,causal_alignment");
 }
 END_TEST
 
