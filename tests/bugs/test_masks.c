@@ -67,20 +67,16 @@ static const toy drawn = {
 
 /* ---- what is planted here ---- */
 
-/* Values become the mean of a block of two tokens. */
-static void mean_of_two(txd_block *block)
+/* Padding is real where the batch has one row. */
+static void real_if_alone(txd_block *block)
 {
-    for (size_t i = 0; i + 1 < txd_tensor_count(&block->value); i += 2) {
-        double mean = (bug_get(block, i) + bug_get(block, i + 1)) / 2;
-
-        bug_set(block, i, mean);
-        bug_set(block, i + 1, mean);
-    }
+    for (size_t i = 0; block->dims[0] == 1 && i < txd_tensor_count(&block->value); i++)
+        bug_set(block, i, 1);
 }
 
-static txd_status block_means(txd_plan *plan)
+static txd_status padding_seen_alone(txd_plan *plan)
 {
-    return bug_edit(plan, TXD_POINT_ATTN_V, 0, mean_of_two);
+    return bug_edit(plan, TXD_POINT_INPUT_VALID, -1, real_if_alone);
 }
 
 /* The softmax sees every cell, then hidden ones become 0 and the row is divided by what
@@ -116,29 +112,33 @@ static txd_status mask_then_renormalise(txd_plan *plan)
     return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
 }
 
-/* Zeros where the query is padding: batch row 1, the first two tokens. */
-static void zero_padding(txd_block *block)
+/* Something else where the query is padding. */
+static void other_padding(txd_block *block)
 {
-    size_t half = txd_tensor_count(&block->value) / 2;
-
-    for (size_t i = 0; i < half / 2; i++)
-        bug_set(block, half + i, 1000);
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
+        if (block->pass->inputs->valid[i] == 0)
+            bug_set(block, i, 1000);
 }
 
 static txd_status other_pad_rows(txd_plan *plan)
 {
-    TXD_TRY(bug_edit(plan, TXD_POINT_ATTN_HEADS, 0, zero_padding));
-    return bug_edit(plan, TXD_POINT_ATTN_MERGED, 0, zero_padding);
+    TXD_TRY(bug_edit(plan, TXD_POINT_ATTN_HEADS, 0, other_padding));
+    return bug_edit(plan, TXD_POINT_ATTN_MERGED, 0, other_padding);
 }
 
 static const bug rows[] = {
     {1, "keras-team/keras#23038", &u4, "name = \"mask_missing\";", NULL, "causality",
      .shown = {{HEADS, CAUSAL, ALL}}},
+    {1, "keras-team/keras#23038", &u4, "name = \"observed_differs\";", NULL,
+     "observer_effect",
+     .shown = {{HEADS, CAUSAL, ALL},
+               {WEIGHTS "[0,0,0,*]", "1 0 0 0", "0.25 0.25 0.25 0.25"}}},
     {2, "facebookresearch/xformers#103", &u4, "name = \"mask_missing\";", NULL,
      "causality", .shown = {{WEIGHTS "[0,0,0,*]", "1 0 0 0", "0.25 0.25 0.25 0.25"}}},
     {3, "huggingface/transformers#48745", &drawn,
      "name = \"mask_missing\"; layers = \"1\";", .law = "future_perturbation"},
-    {4, "karpathy/nanochat#844", &u4, NULL, block_means, "future_perturbation",
+    {4, "karpathy/nanochat#844", &u4, "name = \"block_means\";", NULL,
+     "future_perturbation",
      .shown = {{"layers.0.attn.v", "1 2 4 8", "1.5 1.5 6 6"},
                {HEADS "[0,0,0,*]", "1", "1.5"},
                {WEIGHTS "[0,0,1,*]", "0.5 0.5 0 0"}}},
@@ -147,7 +147,7 @@ static const bug rows[] = {
     {6, "pytorch/tutorials#2250", &u4, .shown = {{HEADS, CAUSAL}}},
     {6, "pytorch/tutorials#2250", &u4_open, .shown = {{HEADS, ALL}}},
     {9, "lucidrains/x-transformers#160", &nan_rows, "name = \"mask_inverted\";", NULL,
-     "causality", .shown = {{HEADS, CAUSAL, "4.666667 6 8 nan"}}},
+     "mask_polarity", .shown = {{HEADS, CAUSAL, "4.666667 6 8 nan"}}},
     {11, "huggingface/pytorch-image-models#2236", &u4, "name = \"mask_after_softmax\";",
      NULL, "row_sum",
      .shown = {{HEADS, CAUSAL, "0.25 0.75 1.75 3.75"},
@@ -157,8 +157,12 @@ static const bug rows[] = {
     {13, "jingyaogong/minimind-v#76", &left_padded, "name = \"padding_ignored\";", NULL,
      "padding",
      .shown = {{HEADS "[1,0,2,*]", "4", "2.333333"}, {HEADS "[1,0,3,*]", "6", "3.75"}}},
+    {13, "jingyaogong/minimind-v#76", &left_padded, "name = \"padding_ignored\";",
+     .law = "padding_invariance"},
     {13, "jingyaogong/minimind-v#76", &right_padded,
      .shown = {{HEADS "[1,0,1,*]", "1.5"}}},
+    {16, "huggingface/nanoVLM#204", &packed, "name = \"documents_ignored\";",
+     .law = "packed_separate"},
     {16, "huggingface/nanoVLM#204", &packed, "name = \"documents_ignored\";", NULL,
      "documents", .shown = {{HEADS, "1 1.5 4 6", CAUSAL}}},
     {17, "DeepOpt-com/WrinkleFree-Monorepo#53", &packed_anew,
@@ -182,6 +186,10 @@ static const bug rows[] = {
                 "0 0 0 0 0.5 0.5"}}},
     {21, "huggingface/transformers#26572", &left_padded, NULL, other_pad_rows,
      .shown = {{HEADS "[1,0,*,*]", "4 4 4 6", "1000 1000 4 6"}}},
+    {113, "huggingface/transformers#46773", &drawn, NULL, padding_seen_alone,
+     "padding_invariance", .shown = {{"input.valid", "1 1 1 1 1 1"}}},
+    {113, "huggingface/transformers#46773", &left_padded, NULL, padding_seen_alone,
+     .shown = {{HEADS "[1,0,2,*]", "4", "4"}, {HEADS "[1,0,3,*]", "6", "6"}}},
 };
 
 #define LIST(X)                                                                        \
@@ -200,6 +208,7 @@ static const bug rows[] = {
     X(b18_a_window_is_one_key_too_wide)                                                \
     X(b19_two_conventions_of_a_window)                                                 \
     X(b20_layers_with_a_window_have_changed_places)                                    \
-    X(b21_rows_of_padding_differ)
+    X(b21_rows_of_padding_differ)                                                      \
+    X(b113_padding_is_seen_where_a_row_is_alone)
 
 BUGS_MAIN(LIST, "bugs_masks.txt")

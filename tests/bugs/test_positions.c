@@ -92,6 +92,24 @@ static const toy angle_1044 = ONE_PAIR(
 static const toy past_256 =
     ONE_PAIR("", TOKENS("0, 0, 0, 0, 0", "255, 256, 257, 258, 259"));
 
+/* Learned positions: that of place t is [t, t]. */
+#define LEARNED(input)                                                                 \
+    {                                                                                  \
+        "model : { preset = \"mini\"; vocab = 4; d_model = 2; n_heads = 1; n_layers "  \
+        "= "                                                                           \
+        "1; d_ff = 4; max_seq_len = 6; }; " input,                                     \
+            {{"embed.tok.weight", "1 2 3 1 2 2 -1 3"},                                 \
+             {"embed.pos.weight", "0 0 1 1 2 2 3 3 4 4 5 5"}},                         \
+            false, 0                                                                   \
+    }
+static const toy learned_padded =
+    LEARNED("input : { tokens = ([0, 1, 2, 3], [2, 3]); pad = \"left\"; };");
+static const toy learned_packed = LEARNED(
+    "input : { tokens = [0, 1, 2, 3]; documents = [0, 0, 1, 1]; positions = [0, "
+    "1, 0, 1]; };");
+static const toy turned_packed = R4("", "input : { tokens = [0, 1, 0, 1]; documents = "
+                                        "[0, 0, 1, 1]; };");
+
 /* ---- what is planted here ---- */
 
 static void first_head_alone(double out[2], const txd_turn_pair *pair)
@@ -176,8 +194,16 @@ static const bug rows[] = {
     {66, "oxiglade/mlx-rs#357", &four_heads, NULL, one_head_turns, "rotation_angle",
      .shown = {{Q "[0,*,0,0]", "0.283662 0.283662 0.283662 0.283662",
                 "0.283662 1 1 1"}}},
+    {69, "TransformerLensOrg/TransformerLens#1609", &learned_padded,
+     "name = \"positions_count_padding\";", NULL, "padding_invariance",
+     .shown = {{"embed.pos[1,*,0]", "0 0 0 1", "0 1 2 3"}}},
     {74, "skyzh/tiny-llm#46", &at_0, "name = \"position_offset\"; strength = 6;", NULL,
      "rotation_angle", .shown = {{SCORES "[0,0,1,0]", "1.540252", "1.751453"}}},
+    {116, "hiyouga/LlamaFactory#7318", &learned_packed,
+     "name = \"positions_not_reset\";", NULL, "packed_separate",
+     .shown = {{"embed.pos[0,*,0]", "0 1 0 1", "0 1 2 3"}}},
+    {116, "hiyouga/LlamaFactory#7318", &turned_packed,
+     .shown = {{SCORES "[0,0,3,2]", "1.540252"}}},
     {164, "rajveer43/VeloxQuant-MLX#389", &distance_3,
      "name = \"position_offset\"; strength = -1;", NULL, "rotation_angle",
      .shown = {{SCORES "[0,0,1,0]", "0.009558", "0.583653"}}},
@@ -198,7 +224,9 @@ static const bug rows[] = {
     X(b64_the_base_is_another)                                                         \
     X(b65_all_lanes_turn)                                                              \
     X(b66_one_head_turns)                                                              \
+    X(b69_padding_is_counted)                                                          \
     X(b74_the_prompt_is_counted_twice)                                                 \
+    X(b116_positions_run_on_in_packed_texts)                                           \
     X(b164_evicted_tokens_are_not_counted)
 
 BUGS_MAIN(LIST, "bugs_positions.txt")

@@ -146,10 +146,11 @@ static txd_status empty_0(txd_plan *plan)
     return txd_plan_sight(plan, &bug_everywhere, no_key_for_0);
 }
 
-/* Elements of padding: all tokens of the second row but the first. */
 static void nan_in_padding(txd_block *block)
 {
-    bug_set(block, txd_tensor_count(&block->value) - 1, (double)NAN);
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
+        if (block->pass->inputs->valid[i] == 0)
+            bug_set(block, i, (double)NAN);
 }
 
 static txd_status nan_value(txd_plan *plan)
@@ -281,9 +282,9 @@ static const bug rows[] = {
      .shown = {{HEADS, "1 1.5", "1.5 1.5"}}},
     {23, "tracel-ai/burn#4697", &empty_row, .shown = {{HEADS "[1,0,*,*]", "0 2 3"}}},
     {24, "ml-explore/mlx#2395", &four_mean,
-     "name = \"fully_masked_row\"; queries = \"1\";", NULL, "causality",
+     "name = \"fully_masked_row\"; queries = \"1\";", NULL, "empty_row",
      .shown = {{HEADS, "1 1.5 2.333333 3.75", "1 3.75 2.333333 3.75"}}},
-    {24, "ml-explore/mlx#2395", &pair, NULL, empty_0, "row_sum",
+    {24, "ml-explore/mlx#2395", &pair, NULL, empty_0, "empty_row",
      .shown = {{HEADS, "1 1.5", "0 1.5"}}},
     {25, "pytorch/pytorch#101967", &padded, NULL, nan_value,
      .shown = {{HEADS "[1,0,0,*]", "3", "3"}}},
