@@ -330,7 +330,7 @@ const txd_check txd_check_finite = {
         "Inf where a masked key is multiplied after all",
     .look_next = "the operands of the named site; the sites after it only inherit",
     .unit = "values",
-    .faults = (const char *const[]){"nan_in_weights", NULL},
+    .faults = (const char *const[]){"nan_in_weights", "stream_overflows", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_COUNT, TXD_ASK_STATS},
                                              {TXD_POINT_COUNT, 1}},
     .create = create,

@@ -48,7 +48,11 @@ typedef struct trial {
     const char *mask;  /* keys of the group mask; NULL = none */
 } trial;
 
-/* Runs it in cpu32, or in `backend`, under the laws `only` (NULL = all). False if the
+/* The backend in which a fault is tried: cpu32, but float16 for what only overflows it.
+ */
+const char *trial_backend(const char *fault);
+
+/* Runs it there, or in `backend`, under the laws `only` (NULL = all). False if the
  * fault cannot act. */
 bool trial_run(live *l, const trial *t, const char *only);
 bool trial_run_in(live *l, const trial *t, const char *backend, const char *only);

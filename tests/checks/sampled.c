@@ -3,6 +3,7 @@
  * A model and an input beyond what laws look at in full.
  */
 #include "sampled.h"
+#include "planting.h"
 
 #include <stdio.h>
 
@@ -76,8 +77,9 @@ void sampled_run(live *l, const sampled *s)
     if (s->fault)
         snprintf(faults, sizeof faults, "faults : ( { name = \"%s\"; %s } );", s->fault,
                  s->selectors ? s->selectors : "");
-    snprintf(text, sizeof text, "precision : { backend = \"cpu32\"; }; %s %s %s %s",
-             models[s->model].model, input, faults,
+    snprintf(text, sizeof text, "precision : { backend = \"%s\"; }; %s %s %s %s",
+             s->fault ? trial_backend(s->fault) : "cpu32", models[s->model].model,
+             input, faults,
              !s->fault || txd_fault_is_backward(txd_fault_find(s->fault)) ? gradients
                                                                           : "");
     live_run_planted(l, text, s->only, &planted);

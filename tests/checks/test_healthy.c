@@ -27,7 +27,7 @@ static bool may_warn(const txd_result *r, const char *cfg)
 /* The law says of the configuration itself that it has nothing to judge there. */
 static bool is_inapplicable(const live *l, const char *name)
 {
-    const txd_run_options run = {.claimed = &l->claimed};
+    const txd_run_options run = {.claimed = &l->claimed, .params = l->params};
     const txd_check_context context = {
         .claimed = &l->claimed, .is_drawn = !l->checkpoint, .run = &run};
     const txd_check *law = txd_check_find(name);

@@ -100,7 +100,8 @@ static bool is_found(const trial *t, bool in_double)
 
         if (!law_names(txd_check_at(c), t->fault))
             continue;
-        if (trial_run_in(&l, t, in_double ? "ref64" : "cpu32", txd_check_at(c)->name))
+        if (trial_run_in(&l, t, in_double ? "ref64" : trial_backend(t->fault),
+                         txd_check_at(c)->name))
             found = trial_trips(&l, t, txd_check_at(c)->name);
         else
             ck_assert_msg(cannot_act(t), "%s: %s", subjects[t->subject].name,
@@ -199,7 +200,7 @@ static void expect_words_in(const trial *t, const char *backend, const char *law
 
 static void expect_words(const trial *t, const char *law, const char *words)
 {
-    expect_words_in(t, "cpu32", law, words);
+    expect_words_in(t, trial_backend(t->fault), law, words);
 }
 
 START_TEST(findings_name_what_went_wrong)

@@ -21,14 +21,15 @@ static bool names(const txd_check *law, const char *fault)
     return false;
 }
 
-/* The laws that name a fault, with commas; false if there is none. Experiments make
- * passes over a part of the input, as ever. */
+/* The laws that name a fault and can fail, with commas; false if there is none.
+ * Experiments make passes over a part of the input, as ever. */
 static bool list_laws(char *out, size_t bytes, const char *fault)
 {
     size_t used = 0;
 
     for (size_t c = 0; txd_check_at(c); c++)
-        if (names(txd_check_at(c), fault) && !txd_check_at(c)->examine)
+        if (!txd_check_at(c)->informs && !txd_check_at(c)->examine &&
+            names(txd_check_at(c), fault))
             used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "",
                                      txd_check_at(c)->name);
     return used > 0;

@@ -142,6 +142,7 @@ static const struct {
     {"mask_fill_finite", "any finite number in place of -inf is one too many"},
     {"norm_eps_tiny", "below float32's rounding: found in float64"},
     {"init_too_large", threshold},
+    {"stream_overflows", threshold},
     {"embedding_too_large", threshold},
     {"position_too_small", threshold},
 };
