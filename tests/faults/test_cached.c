@@ -106,8 +106,8 @@ static bool differ(calls *a, calls *b, const char *name)
 }
 
 static const char *const faults[] = {"mask_top_left", "cache_newest_hidden",
-                                     "cache_hole"};
-enum { FAULTS = sizeof faults / sizeof *faults };
+                                     "cache_hole", "cache_position_twice"};
+enum { FAULTS = sizeof faults / sizeof *faults, OF_CELLS = 3 };
 
 START_TEST(the_first_call_is_right_and_the_second_is_not)
 {
@@ -137,7 +137,7 @@ static bool sees(int fault, size_t q, size_t key)
 
 START_TEST(the_cells_of_their_sentences_are_hidden_where_they_are_selected)
 {
-    for (int f = 0; f < FAULTS; f++) {
+    for (int f = 0; f < OF_CELLS; f++) {
         const double *weights[2];
         calls healthy, faulty;
         char text[160];
@@ -167,6 +167,46 @@ START_TEST(the_cells_of_their_sentences_are_hidden_where_they_are_selected)
 }
 END_TEST
 
+/* A second call at its positions plus 4: those of the fault, but for the mask, which
+ * goes by what is claimed. */
+START_TEST(positions_get_the_number_of_earlier_tokens_once_more)
+{
+    calls moved, faulty;
+
+    begin(&moved, MODEL, NULL);
+    begin(&faulty, MODEL,
+          "faults = ( { name = \"cache_position_twice\"; batch = 0; } );");
+    for (size_t i = 0; i < CALL; i++)
+        moved.call[1].positions[i] += PAST;
+    for (int call = 0; call < 2; call++) {
+        make(&moved, call);
+        make(&faulty, call);
+    }
+    ck_assert(!differ(&moved, &faulty, "layers.0.attn.q"));
+    ck_assert(!differ(&moved, &faulty, "layers.0.attn.k"));
+    ck_assert(!differ(&moved, &faulty, "layers.1.attn.weights"));
+    end(&moved);
+    end(&faulty);
+}
+END_TEST
+
+START_TEST(positions_stay_among_those_that_the_model_has)
+{
+    calls c;
+
+    begin(
+        &c,
+        "model : { preset = \"gpt2\"; vocab = 17; d_model = 24; n_heads = 4; n_layers "
+        "= 1; d_ff = 8; max_seq_len = 8; };",
+        "faults = ( { name = \"cache_position_twice\"; } );");
+    make(&c, 0);
+    make(&c, 1);
+    for (size_t t = 0; t < CALL; t++)
+        ck_assert_double_eq(observe_site(&c.o, "input.positions")->values[t], 7);
+    end(&c);
+}
+END_TEST
+
 START_TEST(they_are_refused_where_no_pass_has_earlier_keys)
 {
     observed o = {0};
@@ -193,4 +233,6 @@ END_TEST
 
 TEST_MAIN(the_first_call_is_right_and_the_second_is_not,
           the_cells_of_their_sentences_are_hidden_where_they_are_selected,
+          positions_get_the_number_of_earlier_tokens_once_more,
+          positions_stay_among_those_that_the_model_has,
           they_are_refused_where_no_pass_has_earlier_keys)
