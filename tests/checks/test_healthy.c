@@ -263,9 +263,7 @@ START_TEST(one_token_alone_is_healthy)
     expect_silence(
         MINI "}; input : { tokens = [3]; };",
         "causality,padding,mask_polarity,mask_added,attention_collapse,loss_token,"
-        "grad_range,grad_row_sum,future_perturbation,causal_alignment");
-        "causality,padding,mask_polarity,attention_collapse,loss_token,grad_range,"
-        "grad_row_sum,future_perturbation,causal_alignment,prefill_decode,"
+        "grad_range,grad_row_sum,future_perturbation,causal_alignment,prefill_decode,"
         "chunked_prefill");
 }
 END_TEST
