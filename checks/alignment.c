@@ -47,7 +47,8 @@ typedef struct row_view {
     const txd_block *block;
     txd_mask_view mask;
     size_t batch, head, query;
-    size_t cell; /* of its first column */
+    size_t cell;           /* of its first column */
+    size_t first, columns; /* the block's; other keys took no part */
     size_t keys;
 } row_view;
 
@@ -56,8 +57,12 @@ typedef enum sight { HIDDEN, SEEN, UNKNOWN } sight;
 static sight sees(const row_view *row, size_t key)
 {
     const txd_layer_config *layer = &row->s->claimed->layers[row->block->site->layer];
-    double x = txd_tensor_get(&row->block->value, row->cell + key);
+    size_t column = key - row->first; /* wraps in front of it */
+    double x;
 
+    if (column >= row->columns)
+        return HIDDEN;
+    x = txd_tensor_get(&row->block->value, row->cell + column);
     if (isnan(x))
         return UNKNOWN;
     if (row->block->site->point == TXD_POINT_ATTN_WEIGHTS)
@@ -248,7 +253,9 @@ static void look_at_rows(txd_alignment *s, txd_alignment_tally *t,
                         .head = block->start[1] + r / dims[2] % dims[1],
                         .query = block->start[2] + r % dims[2],
                         .cell = r * dims[3],
-                        .keys = dims[3]};
+                        .first = block->start[3],
+                        .columns = dims[3],
+                        .keys = block->dims[3]};
 
         if (!inputs->valid[row.batch * inputs->length + row.query])
             continue;

@@ -79,8 +79,12 @@ START_TEST(windows_padding_and_documents_are_no_cut)
     expect(MODEL "mask : { window = 2; }; input : { tokens = ([1, 2, 3, 4, 5, 6, 7], "
                  "[1, 2, 3]); };",
            TXD_VERDICT_PASS, "");
+    expect(MODEL
+           "mask : { window = 2; evaluate_hidden = \"never\"; }; input : { tokens = "
+           "([1, 2, 3, 4, 5, 6, 7], [1, 2, 3]); pad = \"left\"; };",
+           TXD_VERDICT_PASS, "");
     expect(MODEL "mask : { fill = -30.0; }; input : { tokens = ([1, 2, 3, 4, 5, 6, 7], "
-                 "[1, 2, 3]); pad_side = \"left\"; };",
+                 "[1, 2, 3]); pad = \"left\"; };",
            TXD_VERDICT_PASS, "");
 }
 END_TEST
