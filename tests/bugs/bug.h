@@ -71,6 +71,10 @@ void bug_set(txd_block *block, size_t i, double value);
 /* For what faults share (faults/wrap.h): all layers, heads, queries and batch rows. */
 extern const txd_fault_use bug_everywhere;
 
+/* The softmax of all cells, of which hidden ones become 0; the rest is divided by its
+ * sum. */
+txd_status bug_mask_then_renormalise(txd_plan *plan);
+
 #define BUG_TEST(name)                                                                 \
     START_TEST(name)                                                                   \
     {                                                                                  \

@@ -82,6 +82,25 @@ static const toy scaled_tokens = {MODEL("llama", "2", "embed_scale = 55.425626;"
 static const toy drawn = DRAWN("", "5, 6, 7, 8");
 static const toy nan_rows = DRAWN("mask : { masked_row = \"nan\"; };", "5, 6, 7, 8");
 
+/* Twelve layers, whose projections to the stream are drawn 1/sqrt(24) as large. */
+static const toy twelve_layers = {
+    "model : { preset = \"gpt2\"; vocab = 9; d_model = 16; n_heads = 2; n_layers = 12; "
+    "d_ff = 16; max_seq_len = 8; }; weights : { init = ( { params = "
+    "\"*.attn.o.weight,*.mlp.down.weight\"; scheme = \"normal\"; std = 0.0040825; } ); "
+    "}; "
+    "input : { tokens = [5, 6, 7, 8]; };",
+    {{0}},
+    false,
+    0};
+
+/* The vocabulary of GPT-2, of which nothing is known yet. */
+static const toy untrained = {
+    "model : { preset = \"llama\"; positions = \"none\"; vocab = 50257; d_model = 2; "
+    "n_heads = 1; n_layers = 1; d_ff = 2; }; input : { tokens = [5, 6]; };",
+    {{"head.weight", "all=0"}},
+    false,
+    0};
+
 /* ---- what is planted here ---- */
 
 static double mean_square(const struct txd_norm_args *a, size_t row)
@@ -212,6 +231,23 @@ static txd_status no_query_bias(txd_plan *plan)
     return bug_edit(plan, TXD_POINT_ATTN_Q_PROJ, 0, without_bias);
 }
 
+static txd_status draw_larger(const void *self, txd_params *params)
+{
+    (void)self;
+    for (size_t i = 0; i < txd_params_count(params); i++) {
+        txd_param *param = txd_params_at(params, i);
+
+        if (param->id == TXD_PARAM_O_WEIGHT || param->id == TXD_PARAM_DOWN_WEIGHT)
+            txd_param_scale(param, sqrt(24));
+    }
+    return TXD_OK;
+}
+
+static txd_status not_drawn_smaller(txd_plan *plan)
+{
+    return txd_plan_edit(plan, draw_larger, NULL);
+}
+
 static const bug rows[] = {
     {37, "huggingface/transformers#29402", &scaled_tokens,
      "name = \"embedding_scale_rounded\";", NULL, "embedding_sum",
@@ -249,6 +285,10 @@ static const bug rows[] = {
      .law = "tied_head"},
     {94, "sbryngelson/ANEForge#253", &biased, NULL, no_query_bias, "head_split", "bias",
      .shown = {{"layers.0.attn.q_proj[0,0,0,*]", "1.5 1", "1 2"}}},
+    {95, "huggingface/transformers#47458", &twelve_layers, NULL, not_drawn_smaller,
+     .law = "projection_std"},
+    {95, "huggingface/transformers#47458", &untrained, .backend = "cpu32",
+     .shown = {{"loss.token", "10.8249 nan"}}},
     {102, "huggingface/transformers#37830", &drawn, "name = \"labels_shifted_twice\";",
      .law = "loss_token", .word = "the token after the next"},
     {122, "explosion/curated-transformers#360", &nan_rows,
@@ -270,6 +310,7 @@ static const bug rows[] = {
     X(b91_the_head_is_not_tied)                                                        \
     X(b92_the_tied_head_drifts_away)                                                   \
     X(b94_the_biases_of_queries_are_dropped)                                           \
+    X(b95_projections_to_the_stream_are_not_drawn_smaller)                             \
     X(b102_labels_are_shifted_twice)                                                   \
     X(b122_a_nan_spreads_to_the_next_layer)
 

@@ -27,12 +27,55 @@
 static const toy halves = UNIFORM(2);
 static const toy last_alone = UNIFORM(3);
 
+/* A query and keys [1, 1, 0, 0], whose pairs turn by 1 and 0.01 per position; the
+ * second row begins with two tokens of padding. */
+static const toy left_padded = {
+    "model : { preset = \"llama\"; norm_eps = 0.0; vocab = 4; d_model = 4; n_heads = "
+    "1; "
+    "n_layers = 1; d_ff = 8; score_scale = 1.0; }; input : { tokens = ([0, 0, 0, 1], "
+    "[0, "
+    "1]); pad = \"left\"; pad_id = 2; };",
+    {{"embed.tok.weight", "diagonal=1"},
+     {"layers.0.norm1.weight", "all=0.5"},
+     {"layers.0.attn.q.weight", "0,1=1 1,1=1 2,0=1 3,2=1"},
+     {"layers.0.attn.k.weight", "0,0=1 1,0=1 0,1=1 1,1=1 2,2=1"}},
+    false,
+    3};
+
+static const toy rounded = {
+    "model : { preset = \"llama\"; n_kv_heads = 1; vocab = 9; d_model = 8; n_heads = "
+    "2; "
+    "n_layers = 2; d_ff = 8; }; input : { tokens = [5, 6, 7, 8, 3, 1, 2]; };",
+    {{0}},
+    false,
+    3};
+
+/* ---- what is planted here ---- */
+
+/* One position for the new tokens of all rows: that of the row without padding. */
+static void of_the_longest(txd_block *block)
+{
+    size_t length = block->dims[1];
+
+    for (size_t i = length; block->pass->inputs->past > 0 && i < 2 * length; i++)
+        bug_set(block, i, bug_get(block, i - length));
+}
+
+static txd_status one_position_for_all(txd_plan *plan)
+{
+    return bug_edit(plan, TXD_POINT_INPUT_POSITIONS, -1, of_the_longest);
+}
+
 static const bug rows[] = {
     {7, "pytorch/pytorch#108108", &halves, "name = \"mask_top_left\";", NULL,
      "causal_alignment", "top left", .shown = {{HEADS, "2.333333 3.75", "1 1.5"}}},
     {8, "onnx/onnx#8068", &halves, "name = \"mask_top_left\";", NULL,
      "causal_alignment",
      .shown = {{WEIGHTS "[0,0,0,*]", "0.333333 0.333333 0.333333 0", "1 0 0 0"}}},
+    {70, "unslothai/unsloth#3795", &left_padded, NULL, one_position_for_all,
+     "rotation_angle",
+     .shown = {{"layers.0.attn.scores[1,0,0,2]", "1.540252", "0.009558"}}},
+    {77, "sgl-project/sgl-flash-attn#49", &rounded, .backend = "bf16"},
     {75, "onnxruntime/mobius#365", &last_alone, "name = \"cache_newest_hidden\";", NULL,
      "causal_alignment", .shown = {{HEADS, "3.75", "2.333333"}}},
 };
@@ -40,6 +83,8 @@ static const bug rows[] = {
 #define LIST(X)                                                                        \
     X(b07_fewer_queries_than_keys_see_the_oldest)                                      \
     X(b08_a_chunk_sees_itself_alone)                                                   \
+    X(b70_rows_of_a_batch_share_a_position)                                            \
+    X(b77_prefill_and_decode_round_otherwise)                                          \
     X(b75_the_length_of_the_cache_is_that_before_the_call)
 
 BUGS_MAIN(LIST, "bugs_cache.txt")

@@ -5,8 +5,6 @@
  */
 #include "bug.h"
 
-#include <math.h>
-
 #include "faults/wrap.h"
 
 #define HEADS "layers.0.attn.heads"
@@ -95,37 +93,6 @@ static const toy batch =
 
 /* ---- what is planted here ---- */
 
-/* The softmax of all cells, of which hidden ones become 0; the rest is divided by its
- * sum. */
-static txd_status renormalised(txd_ctx *ctx, const struct txd_softmax_args *args)
-{
-    const txd_op_site *at = &args->at;
-
-    TXD_TRY(txd_below_softmax(ctx, args));
-    for (size_t r = 0; r < args->rows; r++) {
-        size_t row = r * args->stride;
-        double sum = 0;
-
-        for (size_t j = 0; j < args->keys; j++) {
-            double score = txd_wrap_get(at, args->masked, row + j);
-
-            txd_wrap_set(at, args->out, row + j, isfinite(score) ? exp(score) / 4 : 0);
-            sum += txd_wrap_get(at, args->out, row + j);
-        }
-        for (size_t j = 0; j < args->keys; j++)
-            txd_wrap_set(at, args->out, row + j,
-                         txd_wrap_get(at, args->out, row + j) / sum);
-    }
-    return TXD_OK;
-}
-
-static txd_status mask_then_renormalise(txd_plan *plan)
-{
-    static const struct txd_ops mine = {.softmax = renormalised};
-
-    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
-}
-
 /* The products of a linear map, summed from the other end. */
 static txd_status from_the_end(txd_ctx *ctx, const struct txd_linear_args *a)
 {
@@ -158,7 +125,7 @@ static const bug rows[] = {
     {1, "scale", &scaled_scores, .shown = {{WEIGHTS "[0,0,1,0]", P0}}},
     {1, "scale", &scaled_query, .shown = {{WEIGHTS "[0,0,1,0]", P0}}},
     {1, "scale", &scaled_key, .shown = {{WEIGHTS "[0,0,1,0]", P0}}},
-    {2, "mask after softmax", &infinite, NULL, mask_then_renormalise,
+    {2, "mask after softmax", &infinite, NULL, bug_mask_then_renormalise,
      .shown = {{HEADS, "1 1.5 2.333333 3.75", "1 1.5 2.333333 3.75"}}},
     {3, "row order", &halves, .shown = {{SCORES "[0,0,3,*]", TURNED " 0"}}},
     {3, "row order", &neighbours, .shown = {{SCORES "[0,0,3,*]", TURNED " 0"}}},

@@ -89,6 +89,16 @@ static const toy wired = {
     false,
     0};
 
+#define LENGTH(tokens)                                                                 \
+    {                                                                                  \
+        "model : { preset = \"llama\"; vocab = 9; d_model = 8; n_heads = 2; n_layers " \
+        "= "                                                                           \
+        "1; d_ff = 8; }; input : { tokens = [" tokens "]; };",                         \
+            {{0}}, false, 0                                                            \
+    }
+static const toy length_8 = LENGTH("1, 2, 3, 4, 5, 6, 7, 8");
+static const toy length_9 = LENGTH("1, 2, 3, 4, 5, 6, 7, 8, 1");
+
 /* ---- what is planted here ---- */
 
 /* Heads from the mean over the batch, token by token. */
@@ -163,6 +173,24 @@ static txd_status tokens_repeated(txd_plan *plan)
                        repeated_tokens);
 }
 
+/* Up to 8 tokens a kernel of its own reads (t, h, e) as (h, t, e). */
+static void packed_if_short(txd_block *block)
+{
+    static double as_stored[8 * 2 * 4];
+    size_t length = block->dims[2], width = block->dims[3];
+
+    for (size_t i = 0; length <= 8 && i < 2 * length * width; i++)
+        as_stored[(i / width % length * 2 + i / width / length) * width + i % width] =
+            bug_get(block, i);
+    for (size_t i = 0; length <= 8 && i < 2 * length * width; i++)
+        bug_set(block, i, as_stored[i]);
+}
+
+static txd_status short_queries_are_packed(txd_plan *plan)
+{
+    return bug_edit(plan, TXD_POINT_ATTN_Q_PROJ, 0, packed_if_short);
+}
+
 static const bug rows[] = {
     {47, "reczoo/FuxiCTR#30", &split, "name = \"head_split_view\";", NULL, "head_split",
      .shown = {{Q, "1 2 5 6 3 4 7 8", "1 2 3 4 5 6 7 8"}}},
@@ -194,6 +222,10 @@ static const bug rows[] = {
      .shown = {{Q, "1 4 7", "1 2 3"}, {K, "2 5 8", "4 5 6"}, {V, "3 6 9", "7 8 9"}}},
     {145, "PrimeIntellect-ai/prime-rl#2681", &three, NULL, tokens_repeated,
      "weighted_values", .shown = {{HEADS, "1 1.5 2.333333", "1 1 1.333333"}}},
+    {149, "pytorch/pytorch#163597", &length_8, NULL, short_queries_are_packed,
+     .law = "head_split"},
+    {149, "pytorch/pytorch#163597", &length_9, NULL, short_queries_are_packed,
+     .law = "packed_separate"},
 };
 
 #define LIST(X)                                                                        \
@@ -207,6 +239,7 @@ static const bug rows[] = {
     X(b54_queries_and_values_come_from_the_keys)                                       \
     X(b56_strides_are_ignored)                                                         \
     X(b143_the_layout_of_rows_is_guessed_from_the_format)                              \
-    X(b145_keys_are_repeated_over_the_axis_of_tokens)
+    X(b145_keys_are_repeated_over_the_axis_of_tokens)                                  \
+    X(b149_short_inputs_have_a_kernel_of_their_own)
 
 BUGS_MAIN(LIST, "bugs_heads.txt")

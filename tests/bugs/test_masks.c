@@ -5,9 +5,7 @@
  */
 #include "bug.h"
 
-#include <math.h>
-
-#include "faults/wrap.h"
+#include "faults/fault.h"
 
 #define HEADS "layers.0.attn.heads"
 #define WEIGHTS "layers.0.attn.weights"
@@ -79,39 +77,6 @@ static txd_status padding_seen_alone(txd_plan *plan)
     return bug_edit(plan, TXD_POINT_INPUT_VALID, -1, real_if_alone);
 }
 
-/* The softmax sees every cell, then hidden ones become 0 and the row is divided by what
- * is left. */
-static txd_status renormalise(txd_ctx *ctx, const struct txd_softmax_args *args)
-{
-    const txd_op_site *at = &args->at;
-
-    (void)ctx;
-    for (size_t r = 0; r < args->rows; r++) {
-        size_t row = r * args->stride;
-        double sum = 0;
-
-        for (size_t j = 0; j < args->keys; j++) {
-            double score = txd_wrap_get(at, args->masked, row + j);
-
-            txd_wrap_set(at, args->out, row + j, isfinite(score) ? exp(score) / 7 : 0);
-            sum += txd_wrap_get(at, args->out, row + j);
-        }
-        for (size_t j = 0; j < args->keys; j++)
-            txd_wrap_set(at, args->out, row + j,
-                         txd_wrap_get(at, args->out, row + j) / sum);
-        args->max[r] = 0;
-        args->lse[r] = log(sum * 7);
-    }
-    return TXD_OK;
-}
-
-static txd_status mask_then_renormalise(txd_plan *plan)
-{
-    static const struct txd_ops mine = {.softmax = renormalise};
-
-    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
-}
-
 /* Something else where the query is padding. */
 static void other_padding(txd_block *block)
 {
@@ -152,7 +117,7 @@ static const bug rows[] = {
      NULL, "row_sum",
      .shown = {{HEADS, CAUSAL, "0.25 0.75 1.75 3.75"},
                {"sums of " WEIGHTS, "1 1 1 1", "0.25 0.5 0.75 1"}}},
-    {12, "ruotianluo/self-critical.pytorch#89", &u4, NULL, mask_then_renormalise,
+    {12, "ruotianluo/self-critical.pytorch#89", &u4, NULL, bug_mask_then_renormalise,
      .shown = {{HEADS, CAUSAL, CAUSAL}}},
     {13, "jingyaogong/minimind-v#76", &left_padded, "name = \"padding_ignored\";", NULL,
      "padding",

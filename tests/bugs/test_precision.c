@@ -130,6 +130,16 @@ static const toy constant = {
     false,
     0};
 
+/* Three rows of unequal lengths, drawn weights. */
+static const toy batch = {
+    "model : { preset = \"llama\"; n_kv_heads = 1; vocab = 9; d_model = 8; n_heads = "
+    "2; "
+    "n_layers = 2; d_ff = 8; }; input : { tokens = ([5, 6, 7, 8, 3], [1, 2, 3], [4, 4, "
+    "4, 1]); };",
+    {{0}},
+    false,
+    0};
+
 /* ---- what is planted here ---- */
 
 static bool no_key_for_0(const txd_mask_view *mask, size_t query, size_t key,
@@ -151,6 +161,22 @@ static void nan_in_padding(txd_block *block)
     for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
         if (block->pass->inputs->valid[i] == 0)
             bug_set(block, i, (double)NAN);
+}
+
+static void zeros_in_padding(txd_block *block)
+{
+    size_t each = txd_tensor_count(&block->value) / block->dims[0] / block->dims[1];
+
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
+        if (block->pass->inputs->valid[i / each] == 0)
+            bug_set(block, i, 0);
+}
+
+/* A fused kernel leaves out what is padding. */
+static txd_status zero_padding(txd_plan *plan)
+{
+    TXD_TRY(bug_edit(plan, TXD_POINT_ATTN_MERGED, 0, zeros_in_padding));
+    return bug_edit(plan, TXD_POINT_ATTN_OUT, 0, zeros_in_padding);
 }
 
 static txd_status nan_value(txd_plan *plan)
@@ -238,24 +264,25 @@ static txd_status scaled_after_storing(txd_plan *plan)
     return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
 }
 
-/* exp(score) / sum exp(score), in float32. */
+/* exp(score) / sum exp(score) of a row, in float32. */
+static txd_status without_maximum(txd_ctx *ctx, const struct txd_softmax_args *args)
+{
+    float exponential[4], sum = 0;
+
+    ck_assert_uint_le(args->keys, 4);
+    for (size_t j = 0; j < args->keys; j++)
+        exponential[j] = expf((float)txd_wrap_get(&args->at, args->masked, j));
+    TXD_TRY(txd_below_softmax(ctx, args));
+    for (size_t j = args->begin; j < args->end; j++)
+        sum += exponential[j];
+    for (size_t j = args->begin; j < args->end; j++)
+        txd_wrap_set(&args->at, args->out, j, (double)(exponential[j] / sum));
+    return TXD_OK;
+}
+
 static txd_status no_maximum(txd_ctx *ctx, const struct txd_softmax_args *args)
 {
-    const txd_op_site *at = &args->at;
-
-    TXD_TRY(txd_below_softmax(ctx, args));
-    for (size_t r = 0; r < args->rows; r++) {
-        size_t row = r * args->stride;
-        float sum = 0;
-
-        for (size_t j = args->begin; j < args->end; j++)
-            sum += expf((float)txd_wrap_get(at, args->masked, row + j));
-        for (size_t j = args->begin; j < args->end; j++)
-            txd_wrap_set(
-                at, args->out, row + j,
-                (double)(expf((float)txd_wrap_get(at, args->masked, row + j)) / sum));
-    }
-    return TXD_OK;
+    return txd_wrap_softmax(ctx, args, without_maximum);
 }
 
 static txd_status softmax_without_maximum(txd_plan *plan)
@@ -317,6 +344,8 @@ static const bug rows[] = {
                 "0 0 0 0 0 0 -1.46385 -0.87831 -0.29277 0.29277 0.87831 1.46385",
                 "nan nan nan nan nan nan -1.46385 -0.87831 -0.29277 0.29277 0.87831 "
                 "1.46385"}}},
+    {38, "pegainfer-project/pegainfer#414", &batch, .backend = "bf16"},
+    {39, "huggingface/transformers#27050", &batch, NULL, zero_padding, .law = NULL},
     {132, "NVIDIA/TensorRT-LLM#18044", &lanes_128, NULL, scaled_after_storing, "finite",
      .backend = "cpu32", .shown = {{SCORES "[0,0,1,*]", "11585.24 0", "inf 0"}}},
 };
@@ -334,6 +363,8 @@ static const bug rows[] = {
     X(b31_a_softmax_without_its_maximum)                                               \
     X(b33_a_softmax_in_bfloat16)                                                       \
     X(b34_a_norm_loses_its_eps)                                                        \
+    X(b38_batches_round_otherwise)                                                     \
+    X(b39_a_fused_kernel_writes_zeros_to_padding)                                      \
     X(b132_a_product_overflows_before_it_is_scaled)
 
 BUGS_MAIN(LIST, "bugs_precision.txt")

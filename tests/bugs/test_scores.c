@@ -38,6 +38,24 @@ static const toy scaled_query =
 static const toy dot_16 = DOT("head_dim = 256; value_dim = 1;", "16");
 static const toy derived_width = DOT("head_dim = 16; value_dim = 1;", "4");
 
+/* Five tokens that see each other; scores of 0. */
+static const toy five = {
+    MODEL(
+        "head_dim = 4; value_dim = 1;") "input : { tokens = [0, 1, 2, 3, 0]; }; mask : "
+                                        "{ causal = false; };",
+    {UNITS, {"layers.0.attn.q.weight", "all=0"}},
+    true,
+    0};
+
+/* One query, and the scores 0 of two rows of a memory. */
+static const toy memory = {
+    MODEL(
+        "cross = true;") "input : { tokens = [0]; memory : { random : { length = 2; }; "
+                         "}; };",
+    {UNITS, {"layers.0.cross.q.weight", "all=0"}},
+    true,
+    0};
+
 /* ---- what is planted here ---- */
 
 #define SCALED(name, scale)                                                            \
@@ -51,6 +69,40 @@ SCALED(by_model_width, 1 / sqrt(512))
 SCALED(by_heads, 1 / sqrt(8))
 SCALED(by_224, 1 / sqrt(224))
 SCALED(by_20, 1 / sqrt(20))
+
+/* The sum runs over an axis of one element. */
+static txd_status ones(txd_ctx *ctx, const struct txd_softmax_args *args)
+{
+    TXD_TRY(txd_below_softmax(ctx, args));
+    for (size_t r = 0; r < args->rows; r++)
+        for (size_t j = args->begin; j < args->end; j++)
+            txd_wrap_set(&args->at, args->out, r * args->stride + j, 1);
+    return TXD_OK;
+}
+
+static txd_status every_weight_is_1(txd_plan *plan)
+{
+    static const struct txd_ops mine = {.softmax = ones};
+
+    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
+}
+
+/* A bias by distance where there is none: in cross-attention. */
+static txd_status biased(txd_ctx *ctx, const struct txd_mask_args *args)
+{
+    TXD_TRY(txd_below_mask(ctx, args));
+    for (size_t j = 0; args->at.point == TXD_POINT_CROSS_MASKED && j < args->keys; j++)
+        txd_wrap_set(&args->at, args->out, j,
+                     txd_wrap_get(&args->at, args->out, j) - 0.5 * (double)j);
+    return TXD_OK;
+}
+
+static txd_status bias_of_memory(txd_plan *plan)
+{
+    static const struct txd_ops mine = {.mask = biased};
+
+    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
+}
 
 static const bug rows[] = {
     {40, "delzac/cntkx#10", &dot_8, "name = \"scale_missing\";", NULL, "score_scale",
@@ -70,6 +122,13 @@ static const bug rows[] = {
      .shown = {{WEIGHTS "[0,0,1,0]", "0.731059"}}},
     {55, "vllm-project/vllm#2622", &derived_width, NULL, by_20, "score_scale",
      .shown = {{SCORES ROW_1, "1 0", "0.894427 0"}}},
+    {45, "PetrochukM/PyTorch-NLP#2", &memory, NULL, every_weight_is_1, "row_sum",
+     .shown = {{"layers.0.cross.weights", "0.5 0.5", "1 1"}}},
+    {73, "huggingface/transformers#8518", &memory, NULL, bias_of_memory, "mask_fill",
+     .shown = {{"layers.0.cross.scores", "0 0", "0 0"},
+               {"layers.0.cross.masked", "0 0", "0 -0.5"}}},
+    {139, "DEEP-PolyU/KEQA_WSDM19#2", &five, NULL, every_weight_is_1, "row_sum",
+     .shown = {{"sums of " WEIGHTS, "1 1 1 1 1", "5 5 5 5 5"}}},
     {134, "omihub777/ViT-CIFAR#11", &dot_8, NULL, by_model_width, "score_scale",
      "flatter", .shown = {{WEIGHTS ROW_1, "0.731059 0.268941", "0.587479 0.412521"}}},
 };
@@ -80,7 +139,10 @@ static const bug rows[] = {
     X(b42_scores_are_scaled_by_the_number_of_heads)                                    \
     X(b43_a_scale_of_the_configuration_is_another)                                     \
     X(b44_a_query_that_is_scaled_is_equal)                                             \
+    X(b45_the_softmax_runs_over_queries_of_which_there_is_one)                         \
     X(b55_the_head_width_is_derived_instead_of_read)                                   \
+    X(b73_cross_attention_has_a_bias_by_distance)                                      \
+    X(b139_the_softmax_runs_over_an_axis_of_one)                                       \
     X(b134_a_scale_by_the_width_of_the_model_is_flatter)
 
 BUGS_MAIN(LIST, "bugs_scores.txt")
