@@ -306,7 +306,8 @@ void bench_begin_in(bench *b, const char *more, const char *faults)
     *b = (bench){.ctx = {1}, .point = TXD_POINT_RESID_MID, .first_query = 2};
     snprintf(text, sizeof text,
              "model : { preset = \"gpt2\"; vocab = 17; d_model = 12; n_heads = 4; "
-             "n_layers = 3; d_ff = 8; max_seq_len = 16; %s };",
+             "n_layers = 3; d_ff = 8; max_seq_len = 16; embed_scale = 1.3; "
+             "logit_scale = 0.7; logit_softcap = 2.0; norm_offset = 0.5; %s };",
              more);
     OK(observe_cfg(&b->o, text, "ref64"));
     OK(observe_random(&b->o, 1, KEYS));
@@ -315,7 +316,7 @@ void bench_begin_in(bench *b, const char *more, const char *faults)
     OK(txd_backend_find(&b->layer.backend, "ref64"));
     b->layer.ops = b->layer.backend->ops;
     for (struct txd_override *f = b->o.plan->overrides; f; f = f->next)
-        if (f->layer == 1)
+        if (f->layer == 1 || f->layer == 3) /* or what stands outside of layers */
             f->install(&b->layer, f->self);
     b->mask = txd_mask_of(&b->o.config.layers[1], &b->o.inputs, 0);
 }

@@ -31,7 +31,8 @@ struct bench {
     double *entropy; /* that the softmax is asked for; NULL = none */
 };
 
-/* Layer 1 of a model with the faults planted ("{ name = ... }", or "" for none). */
+/* Layer 1 of a model, and what stands outside of layers, with the faults planted ("{
+ * name = ... }", or "" for none). */
 void bench_begin(bench *b, const char *faults);
 /* The same with more keys of the model. */
 void bench_begin_in(bench *b, const char *more, const char *faults);
@@ -41,7 +42,8 @@ void bench_end(bench *b);
 txd_op_site bench_at(const bench *b, txd_op op);
 
 extern const bench_op bench_norm, bench_rms, bench_add, bench_split, bench_merge,
-    bench_scores, bench_softmax, bench_linear, bench_rotate, bench_softcap, bench_sink;
+    bench_scores, bench_softmax, bench_linear, bench_rotate, bench_softcap, bench_sink,
+    bench_activate, bench_scale;
 
 /* Largest |finite difference - <backward, v>| over random directions v and random
  * gradients of the output, in units of the larger of the two. `truth`: the layer whose

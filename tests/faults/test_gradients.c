@@ -15,15 +15,24 @@
 /* Central differences of step 1e-5 in double. */
 #define CLOSE 1e-7
 
-static const bench_op *const operations[] = {
-    &bench_norm,   &bench_rms,     &bench_add,     &bench_split,
-    &bench_merge,  &bench_scores,  &bench_softmax, &bench_linear,
-    &bench_rotate, &bench_softcap, &bench_sink,
+static const struct {
+    const bench_op *op;
+    txd_point point;
+} operations[] = {
+    {&bench_norm, TXD_POINT_NORM1_OUT},    {&bench_rms, TXD_POINT_NORM2_OUT},
+    {&bench_norm, TXD_POINT_FINAL_NORM},   {&bench_add, TXD_POINT_RESID_MID},
+    {&bench_add, TXD_POINT_RESID_POST},    {&bench_split, TXD_POINT_RESID_MID},
+    {&bench_merge, TXD_POINT_RESID_MID},   {&bench_scores, TXD_POINT_RESID_MID},
+    {&bench_softmax, TXD_POINT_RESID_MID}, {&bench_linear, TXD_POINT_ATTN_OUT},
+    {&bench_linear, TXD_POINT_MLP_UP},     {&bench_linear, TXD_POINT_LOGITS_RAW},
+    {&bench_activate, TXD_POINT_MLP_ACT},  {&bench_scale, TXD_POINT_EMBED_SCALED},
+    {&bench_scale, TXD_POINT_LOGITS},      {&bench_softcap, TXD_POINT_LOGITS},
+    {&bench_softcap, TXD_POINT_RESID_MID}, {&bench_rotate, TXD_POINT_RESID_MID},
+    {&bench_sink, TXD_POINT_RESID_MID},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
-/* The largest error over all operations of the layer, at a residual sum and at the
- * attention's output projection. */
+/* The largest error over all operations, where faults replace them. */
 static double error_of(const char *more, const char *faults, const char **where)
 {
     double worst = 0;
@@ -33,11 +42,10 @@ static double error_of(const char *more, const char *faults, const char **where)
     for (int i = 0; i < OPERATIONS; i++) {
         double error;
 
-        b.point =
-            operations[i] == &bench_linear ? TXD_POINT_ATTN_OUT : TXD_POINT_RESID_MID;
-        error = bench_error(&b, &b, operations[i]);
+        b.point = operations[i].point;
+        error = bench_error(&b, &b, operations[i].op);
         if (!(error <= worst))
-            *where = operations[i]->name;
+            *where = operations[i].op->name;
         worst = worst_of(worst, error);
     }
     bench_end(&b);

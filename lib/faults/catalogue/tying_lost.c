@@ -11,13 +11,19 @@
 #include "base/rng.h"
 #include "faults/wrap.h"
 
+/* Root mean square of the embedding as it was loaded: the drawn numbers do not change
+ * with it. */
+struct drawn {
+    double *size;
+};
+
 /* The matrix in the making. */
 struct matrix {
     const txd_op_site *at;
     const void *weight;
     void *out;
     size_t columns;
-    double strength, size; /* size: root mean square of the right one */
+    double strength, size;
     uint64_t key;
 };
 
@@ -51,15 +57,10 @@ static txd_status make(void **out, txd_ctx *ctx, const txd_op_site *at,
                        .weight = weight,
                        .columns = dims[1],
                        .strength = txd_wrap_of(at)->use->strength,
+                       .size = *((const struct drawn *)txd_wrap_of(at)->more)->size,
                        .key = txd_rng_key(1, "tying_lost")};
     txd_status status;
 
-    for (size_t i = 0; i < count; i++) {
-        double w = txd_wrap_get(at, weight, i);
-
-        m.size += w * w / (double)count;
-    }
-    m.size = sqrt(m.size);
     m.out = *out = malloc(txd_wrap_bytes(at, count));
     if (m.out == NULL)
         return txd_fail(TXD_ERR_MEMORY, "tying_lost: no memory for another head");
@@ -122,11 +123,30 @@ static const char *inapplicable(const txd_fault_scene *scene)
                : "needs tie_embeddings = true: this head is a matrix of its own";
 }
 
+static txd_status measure(const void *self, txd_params *params)
+{
+    const txd_tensor *table = &txd_params_get(params, TXD_PARAM_EMBED_TOK, -1)->value;
+    size_t count = txd_tensor_count(table);
+    double squares = 0;
+
+    for (size_t i = 0; i < count; i++)
+        squares += txd_tensor_get(table, i) * txd_tensor_get(table, i);
+    *((const struct drawn *)self)->size = sqrt(squares / (double)count);
+    return TXD_OK;
+}
+
 static txd_status plant(txd_plan *plan, const txd_fault_use *use)
 {
     static const struct txd_ops mine = {.linear = linear, .linear_back = linear_back};
+    struct drawn *drawn = txd_arena_alloc(plan->arena, 1, sizeof *drawn);
 
-    return txd_plan_wrap_ends(plan, use, &mine, NULL);
+    if (drawn == NULL)
+        return TXD_ERR_MEMORY;
+    drawn->size = txd_arena_alloc(plan->arena, 1, sizeof *drawn->size);
+    if (drawn->size == NULL)
+        return TXD_ERR_MEMORY;
+    TXD_TRY(txd_plan_edit(plan, measure, drawn));
+    return txd_plan_wrap_ends(plan, use, &mine, drawn);
 }
 
 const txd_fault txd_fault_tying_lost = {
