@@ -54,8 +54,9 @@ static double error_of(const char *more, const char *faults, const char **where)
 
 /* Roundings have no derivative: see below. Cross-attention, padding, checkpoints and
  * positions are not on the bench; nor is what the decoder itself does by
- * another configuration. */
+ * another configuration. What gives zeros alone has no slope to measure: see below. */
 static const char *const elsewhere =
+    "sentinel_above_scores,"
     "softmax_bf16,fp16_scores,cross_causal,padding_ignored,memory_padding_ignored,"
     "documents_ignored,window_*,positions_*,"
     "kv_*,rope_wrong_pairing,rope_wrong_base,rope_partial_ignored";
@@ -248,6 +249,27 @@ START_TEST(entropies_of_rows_without_the_fault_are_their_own)
 }
 END_TEST
 
+START_TEST(rows_that_vanish_give_nothing_and_get_nothing_back)
+{
+    double in[21], d_out[21], d_in[21], weights[21];
+    bench b;
+
+    for (size_t i = 0; i < 21; i++) {
+        in[i] = sin((double)i);
+        d_out[i] = 1 + (double)i;
+    }
+    bench_begin(&b, "{ name = \"sentinel_above_scores\"; queries = 3; }");
+    bench_softmax.forward(&b, weights, in);
+    bench_softmax.backward(&b, d_in, d_out, in);
+    for (size_t j = 0; j < 21; j++) { /* query 3 is row 1 */
+        ck_assert_int_eq(weights[j] == 0, j / 7 == 1 || j % 7 == 6);
+        if (j / 7 == 1)
+            ck_assert_double_eq(d_in[j], 0);
+    }
+    bench_end(&b);
+}
+END_TEST
+
 /* A rounding passes the gradient as a cast does: what comes back is that of the
  * operation without it, up to the format's digits. */
 START_TEST(roundings_pass_the_gradient_as_casts_do)
@@ -360,6 +382,7 @@ TEST_MAIN(without_faults_the_bench_finds_nothing,
           without_the_mean_gradients_of_a_row_do_not_cancel,
           rows_beside_one_without_keys_have_their_gradients,
           entropies_of_rows_without_the_fault_are_their_own,
+          rows_that_vanish_give_nothing_and_get_nothing_back,
           roundings_pass_the_gradient_as_casts_do,
           faults_at_one_operation_add_up_in_either_order,
           a_rounded_gradient_is_that_of_the_other_fault_in_either_order,
