@@ -113,6 +113,13 @@ static const bug rows[] = {
     {6, "pytorch/tutorials#2250", &u4_open, .shown = {{HEADS, ALL}}},
     {9, "lucidrains/x-transformers#160", &nan_rows, "name = \"mask_inverted\";", NULL,
      "mask_polarity", .shown = {{HEADS, CAUSAL, "4.666667 6 8 nan"}}},
+    {10, "huggingface/transformers#41443", &u4, "name = \"mask_added\";", NULL,
+     "mask_added",
+     .shown = {{WEIGHTS "[0,0,0,*]", "1 0 0 0", "0.475367 0.174878 0.174878 0.174878"},
+               {HEADS, CAUSAL, "2.923655 2.710236 2.952313 3.75"},
+               {"sums of " WEIGHTS, "1 1 1 1", "1 1 1 1"}}},
+    {10, "huggingface/transformers#41443", &u4, "name = \"mask_added\"; strength = -1;",
+     .law = "mask_added"},
     {11, "huggingface/pytorch-image-models#2236", &u4, "name = \"mask_after_softmax\";",
      NULL, "row_sum",
      .shown = {{HEADS, CAUSAL, "0.25 0.75 1.75 3.75"},
@@ -165,6 +172,7 @@ static const bug rows[] = {
     X(b05_the_diagonal_is_masked_too)                                                  \
     X(b06_an_offset_of_one_leaves_the_diagonal_open_and_is_right)                      \
     X(b09_true_means_drop_to_one_and_keep_to_the_other)                                \
+    X(b10_a_mask_is_added_as_a_number)                                                 \
     X(b11_the_mask_comes_after_the_softmax)                                            \
     X(b12_a_mask_after_the_softmax_with_new_sums_is_equal)                             \
     X(b13_padding_is_left_out_of_the_loss_but_not_of_attention)                        \

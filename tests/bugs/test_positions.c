@@ -197,8 +197,6 @@ static const bug rows[] = {
     {69, "TransformerLensOrg/TransformerLens#1609", &learned_padded,
      "name = \"positions_count_padding\";", NULL, "padding_invariance",
      .shown = {{"embed.pos[1,*,0]", "0 0 0 1", "0 1 2 3"}}},
-    {74, "skyzh/tiny-llm#46", &at_0, "name = \"position_offset\"; strength = 6;", NULL,
-     "rotation_angle", .shown = {{SCORES "[0,0,1,0]", "1.540252", "1.751453"}}},
     {116, "hiyouga/LlamaFactory#7318", &learned_packed,
      "name = \"positions_not_reset\";", NULL, "packed_separate",
      .shown = {{"embed.pos[0,*,0]", "0 1 0 1", "0 1 2 3"}}},
@@ -225,7 +223,6 @@ static const bug rows[] = {
     X(b65_all_lanes_turn)                                                              \
     X(b66_one_head_turns)                                                              \
     X(b69_padding_is_counted)                                                          \
-    X(b74_the_prompt_is_counted_twice)                                                 \
     X(b116_positions_run_on_in_packed_texts)                                           \
     X(b164_evicted_tokens_are_not_counted)
 

@@ -292,6 +292,27 @@ static txd_status softmax_without_maximum(txd_plan *plan)
     return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
 }
 
+/* A hidden score of 200 is the maximum: nothing is left of the others. */
+static txd_status below_200(txd_ctx *ctx, const struct txd_softmax_args *args)
+{
+    TXD_TRY(txd_below_softmax(ctx, args));
+    for (size_t j = args->begin; j < args->end; j++)
+        txd_wrap_set(&args->at, args->out, j, (double)(expf(-200) / expf(-200)));
+    return TXD_OK;
+}
+
+static txd_status softmax_below_200(txd_ctx *ctx, const struct txd_softmax_args *args)
+{
+    return txd_wrap_softmax(ctx, args, below_200);
+}
+
+static txd_status hidden_maximum(txd_plan *plan)
+{
+    static const struct txd_ops mine = {.softmax = softmax_below_200};
+
+    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
+}
+
 static txd_status eps_lost(txd_plan *plan)
 {
     plan->config.layers[0].norm_eps = 0;
@@ -299,6 +320,8 @@ static txd_status eps_lost(txd_plan *plan)
 }
 
 static const bug rows[] = {
+    {12, "ruotianluo/self-critical.pytorch#89", &pair, NULL, hidden_maximum, "finite",
+     .backend = "cpu32", .shown = {{WEIGHTS "[0,0,0,0]", "1", "nan"}}},
     {22, "pytorch/pytorch#103963", &empty_row,
      .shown = {{HEADS "[1,0,0,*]", "0"}, {"sums of " WEIGHTS "[1,0,0,*]", "0"}}},
     {22, "pytorch/pytorch#103963", &pair_nan,
@@ -351,6 +374,7 @@ static const bug rows[] = {
 };
 
 #define LIST(X)                                                                        \
+    X(b12_a_hidden_maximum_leaves_nothing)                                             \
     X(b22_a_fully_masked_row_follows_its_policy)                                       \
     X(b23_two_masks_together_leave_no_key)                                             \
     X(b24_a_fully_masked_row_gives_garbage)                                            \

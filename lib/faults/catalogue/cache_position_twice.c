@@ -12,13 +12,19 @@ static unsigned ask(void *self, const txd_site *site)
                : 0;
 }
 
-/* As far as the model has positions: behind them a lookup would end the program. */
+/* The last position of a model that has one: behind it a lookup would end the
+ * program. */
+static int64_t last_of(const txd_config *claimed)
+{
+    return claimed->max_seq_len > 0 ? (int64_t)claimed->max_seq_len - 1 : INT32_MAX;
+}
+
 static txd_status edit(void *self, txd_block *block)
 {
     const txd_fault_use *use = self;
     size_t batch = block->value.dims[0], length = block->value.dims[1];
     int64_t past = (int64_t)block->pass->inputs->past;
-    int64_t last = (int64_t)block->pass->claimed->max_seq_len - 1;
+    int64_t last = last_of(block->pass->claimed);
     int32_t *positions = block->value.data;
 
     for (size_t i = 0; i < batch * length; i++) {
