@@ -82,6 +82,50 @@ static const toy scaled_tokens = {MODEL("llama", "2", "embed_scale = 55.425626;"
 static const toy drawn = DRAWN("", "5, 6, 7, 8");
 static const toy nan_rows = DRAWN("mask : { masked_row = \"nan\"; };", "5, 6, 7, 8");
 
+/* Norms after the sums of three layers: a stream and branches of unit variance, all at
+ * right angles, so that each norm divides by the root of 2. */
+static const toy six_norms = {
+    "model : { preset = \"gpt2\"; norm_placement = \"post\"; positions = \"none\"; "
+    "vocab "
+    "= 2; d_model = 16; n_heads = 1; n_layers = 3; d_ff = 2; norm_eps = 0.0; "
+    "tie_embeddings = false; }; input : { tokens = [0, 0]; }; record : ( { probe = "
+    "\"grad_norm\"; } );",
+    {
+        {"embed.tok.weight", "1 -1 1 -1 1 -1 1 -1 1 -1 1 -1 1 -1 1 -1 1 1 -1 -1 1 1 -1 "
+                             "-1 1 1 -1 -1 1 1 -1 -1"},
+        {"head.weight", "-1 -1 -1 -1 -1 -1 -1 -1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 -1 "
+                        "-1 -1 -1 -1 -1 -1"},
+        {"layers.0.attn.o.weight", "all=0"},
+        {"layers.0.attn.o.bias", "1 1 -1 -1 1 1 -1 -1 1 1 -1 -1 1 1 -1 -1"},
+        {"layers.0.mlp.down.weight", "all=0"},
+        {"layers.0.mlp.down.bias", "1 -1 -1 1 1 -1 -1 1 1 -1 -1 1 1 -1 -1 1"},
+        {"layers.1.attn.o.weight", "all=0"},
+        {"layers.1.attn.o.bias", "1 1 1 1 -1 -1 -1 -1 1 1 1 1 -1 -1 -1 -1"},
+        {"layers.1.mlp.down.weight", "all=0"},
+        {"layers.1.mlp.down.bias", "1 -1 1 -1 -1 1 -1 1 1 -1 1 -1 -1 1 -1 1"},
+        {"layers.2.attn.o.weight", "all=0"},
+        {"layers.2.attn.o.bias", "1 1 -1 -1 -1 -1 1 1 1 1 -1 -1 -1 -1 1 1"},
+        {"layers.2.mlp.down.weight", "all=0"},
+        {"layers.2.mlp.down.bias", "1 -1 -1 1 -1 1 1 -1 1 -1 -1 1 -1 1 1 -1"},
+    },
+    true,
+    0};
+
+/* The activation reads 1, 2 and -1. */
+#define GELU(name)                                                                     \
+    {                                                                                  \
+        "model : { preset = \"llama\"; positions = \"none\"; norm_eps = 0.0; vocab = " \
+        "4; "                                                                          \
+        "d_model = 2; n_heads = 1; n_layers = 1; d_ff = 3; gated = false; activation " \
+        "= \"" name "\"; }; input : { tokens = [0, 1]; };",                            \
+            {{"embed.tok.weight", "1 1 1 2 2 1 5 3"},                                  \
+             {"layers.0.attn.o.weight", "all=0"},                                      \
+             {"layers.0.mlp.up.weight", "1 0 2 0 -1 0"}},                              \
+            false, 0                                                                   \
+    }
+static const toy by_erf = GELU("gelu");
+static const toy by_tanh = GELU("gelu_tanh");
+
 /* Twelve layers, whose projections to the stream are drawn 1/sqrt(24) as large. */
 static const toy twelve_layers = {
     "model : { preset = \"gpt2\"; vocab = 9; d_model = 16; n_heads = 2; n_layers = 12; "
@@ -248,6 +292,9 @@ static txd_status not_drawn_smaller(txd_plan *plan)
     return txd_plan_edit(plan, draw_larger, NULL);
 }
 
+#define ERF "0.841345 1.954500 -0.158655"
+#define TANH "0.841192 1.954598 -0.158808"
+
 static const bug rows[] = {
     {37, "huggingface/transformers#29402", &scaled_tokens,
      "name = \"embedding_scale_rounded\";", NULL, "embedding_sum",
@@ -279,6 +326,16 @@ static const bug rows[] = {
                {"layers.0.resid.post[0,0,*]", "13 13", "11 11"}}},
     {88, "NVIDIA-NeMo/Speech#2197", &three_four, NULL, no_final_norm, "norm_output",
      .shown = {{"final.norm[0,0,*]", "0.848528 1.131371", "3 4"}}},
+    {89, "pytorch/pytorch#55270", &six_norms,
+     .shown = {{"layers.2.norm2.out@grad[0,0,*]",
+                "1 1 1 1 1 1 1 1 -1 -1 -1 -1 -1 -1 -1 -1"},
+               {"layers.0.resid.pre@grad[0,0,*]",
+                "0.125 0.125 0.125 0.125 0.125 0.125 0.125 0.125 -0.125 -0.125 -0.125 "
+                "-0.125 -0.125 -0.125 -0.125 -0.125"}}},
+    {90, "vllm-project/vllm#3411", &by_erf, "name = \"gelu_variant\";", NULL,
+     "mlp_activation", .shown = {{"layers.0.mlp.act[0,0,*]", ERF, TANH}}},
+    {90, "vllm-project/vllm#3411", &by_tanh, "name = \"gelu_variant\";", NULL,
+     "mlp_activation", .shown = {{"layers.0.mlp.act[0,0,*]", TANH, ERF}}},
     {91, "huggingface/transformers#43429", &drawn, "name = \"tying_lost\";",
      .law = "tied_head"},
     {92, "NVIDIA/Megatron-LM#656", &drawn, "name = \"tying_lost\"; strength = 0.001;",
@@ -307,6 +364,8 @@ static const bug rows[] = {
     X(b86_the_residual_adds_to_the_norm)                                               \
     X(b87_the_mlp_adds_to_the_input_of_the_block)                                      \
     X(b88_the_final_norm_is_missing)                                                   \
+    X(b89_gradients_shrink_from_norm_to_norm)                                          \
+    X(b90_the_activation_is_the_other_gelu)                                            \
     X(b91_the_head_is_not_tied)                                                        \
     X(b92_the_tied_head_drifts_away)                                                   \
     X(b94_the_biases_of_queries_are_dropped)                                           \

@@ -81,6 +81,7 @@ static const toy padded_gradients = {
             false, 0                                                                   \
     }
 static const toy steep = LANE("1 1 2 3", "89 0 5 7", "");
+static const toy far_below = LANE("1 1 2 3", "-60000 -60000 5 7", "");
 static const toy below_15 =
     LANE("-15 1 2 3", "0 1 5 7", "mask : { fill = -65504.0; };");
 static const toy below_16 =
@@ -357,6 +358,10 @@ static const bug rows[] = {
     {31, "NVIDIA/FasterTransformer#43", &steep, NULL, softmax_without_maximum, "finite",
      "largest score", .backend = "cpu32",
      .shown = {{WEIGHTS "[0,0,1,*]", "1 0", "nan 0"}}},
+    {32, "flashinfer-ai/flashinfer#4267", &far_below,
+     "name = \"sentinel_above_scores\";", NULL, "mask_sentinel",
+     .shown = {{HEADS "[0,0,1,*]", "3", "0"},
+               {"sums of " WEIGHTS "[0,0,1,*]", "1", "0"}}},
     {33, "tinygrad/tinygrad#12280", &thousand, "name = \"softmax_bf16\";", NULL,
      "row_sum",
      .shown = {{"sums of layers.0.cross.weights", "1 1", "3.90625 3.90625"}}},
@@ -385,6 +390,7 @@ static const bug rows[] = {
     X(b29_products_of_queries_and_keys_overflow)                                       \
     X(b30_the_mlp_overflows)                                                           \
     X(b31_a_softmax_without_its_maximum)                                               \
+    X(b32_minus_infinity_is_a_number_above_the_scores)                                 \
     X(b33_a_softmax_in_bfloat16)                                                       \
     X(b34_a_norm_loses_its_eps)                                                        \
     X(b38_batches_round_otherwise)                                                     \
