@@ -234,7 +234,7 @@ const txd_check txd_check_qkv_distinct = {
     .look_next = "attn.q.weight, attn.k.weight and attn.v.weight of the layer (or the "
                  "rows of attn.qkv.weight): which of them are one",
     .unit = "pairs",
-    .faults = (const char *const[]){"shared_qkv", NULL},
+    .faults = (const char *const[]){"shared_qkv", "values_from_keys", NULL},
     .keys = txd_keys_qkv_distinct,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_Q_PROJ, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_K_PROJ, TXD_ASK_VALUE},

@@ -316,7 +316,7 @@ const txd_check txd_check_row_sum = {
         "mask was in it",
     .unit = "rows",
     .faults = (const char *const[]){"mask_after_softmax", "fully_masked_row",
-                                    "softmax_bf16", NULL},
+                                    "softmax_bf16", "sinks_ignored", NULL},
     .keys = txd_keys_row_sum,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},

@@ -9,9 +9,10 @@
 
 #include "faults/fault.h"
 
-#define MODEL(preset, more)                                                            \
-    "model : { preset = \"" preset "\"; vocab = 256; d_model = 256; n_heads = 8; "     \
-    "n_layers = 2; d_ff = 64; max_seq_len = 300; " more " }; "
+#define MODEL_OF(preset, heads, more)                                                  \
+    "model : { preset = \"" preset "\"; vocab = 256; d_model = 256; n_heads = " heads  \
+    "; n_layers = 2; d_ff = 64; max_seq_len = 300; " more " }; "
+#define MODEL(preset, more) MODEL_OF(preset, "8", more)
 
 static const struct {
     const char *model, *input; /* the latter within the group input */
@@ -24,8 +25,10 @@ static const struct {
          "n_kv_heads = 2; rope_width = 16; score_softcap = 20.0; logit_softcap = 20.0; "
          "qk_norm = \"head\"; layers = ( { range = \"0\"; window = 250; } );"),
      "", false},
-    {MODEL("gpt2", "positions = \"alibi\"; sinks = true; embed_scale = 6.93;"), "",
-     true},
+    {MODEL_OF("gpt2", "12",
+              "head_dim = 16; positions = \"alibi\"; sinks = true; embed_scale = "
+              "6.93;"),
+     "", true},
 };
 
 /* Only formed if asked for. */

@@ -59,7 +59,8 @@ static const char *const elsewhere =
     "sentinel_above_scores,"
     "softmax_bf16,fp16_scores,cross_causal,padding_ignored,memory_padding_ignored,"
     "documents_ignored,window_*,positions_*,"
-    "kv_*,rope_wrong_pairing,rope_wrong_base,rope_partial_ignored";
+    "kv_*,rope_wrong_pairing,rope_wrong_base,rope_partial_ignored,"
+    "alibi_slopes_wrong";
 
 /* Further keys of the model in which a fault can act. */
 static const char *model_for(const char *fault)
@@ -68,6 +69,9 @@ static const char *model_for(const char *fault)
         const char *faults, *more;
     } models[] = {
         {"rope_*,position_offset", "positions = \"rotary\"; head_dim = 8;"},
+        {"softcap_missing", "score_softcap = 1.5;"},
+        {"sinks_ignored", "sinks = true;"},
+        {"qk_norm_missing", "qk_norm = \"head\";"},
         {"*", ""},
     };
     size_t i = 0;

@@ -12,17 +12,26 @@
 
 #define CROSS PLANTED_MODEL("cross = true; n_kv_heads = 2;")
 
+#define SIX_HEADS                                                                      \
+    "model : { preset = \"gpt2\"; vocab = 17; d_model = 24; n_heads = 6; n_layers = "  \
+    "3; "                                                                              \
+    "d_ff = 40; max_seq_len = 32; positions = \"alibi\"; }; "
+
 /* They act where a cache has keys of earlier calls: test_cached.c. */
 static const char *const cached = "mask_top_left,cache_*";
 
-/* The model in which a fault can act: the first line that names it. Faults with a
- * selector of heads need four heads. */
+/* The model in which a fault can act: the first line that names it. */
 static const char *model_for(const char *fault)
 {
     static const struct {
         const char *faults, *cfg;
     } models[] = {
         {"kv_heads_tiled", PLANTED_MODEL("n_kv_heads = 2;")},
+        {"kv_index_wrong", PLANTED_MODEL("")},
+        {"softcap_missing", PLANTED_MODEL("score_softcap = 2.0;")},
+        {"sinks_ignored", PLANTED_MODEL("sinks = true;")},
+        {"qk_norm_missing", PLANTED_MODEL("qk_norm = \"head\";")},
+        {"alibi_slopes_wrong", SIX_HEADS},
         {"rope_partial_ignored",
          PLANTED_MODEL("positions = \"rotary\"; rope_width = 4;")},
         {"rope_*,position_offset", PLANTED_MODEL("positions = \"rotary\";")},
@@ -75,7 +84,8 @@ static void expect_confined(const char *name, const char *selector, int axis)
     static const char *const points[] = {"scores", "masked", "weights"};
     const bool padded = strcmp(name, "memory_padding_ignored") == 0; /* in row 2 */
     const bool cross = padded || strcmp(name, "cross_causal") == 0;
-    const size_t dims[4] = {PLANTED_BATCH, 4, PLANTED_LENGTH,
+    const size_t heads = strcmp(name, "alibi_slopes_wrong") == 0 ? 6 : 4;
+    const size_t dims[4] = {PLANTED_BATCH, heads, PLANTED_LENGTH,
                             cross ? PLANTED_MEMORY : PLANTED_LENGTH};
     size_t changed = 0, chosen = axis == 0 && !padded ? 1 : 2;
     /* Of batch row 1, the last query is padding. */

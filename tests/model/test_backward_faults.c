@@ -52,19 +52,25 @@ static const char *const backward_alone = "grad_zeroed,softmax_jacobian_wrong";
 
 START_TEST(a_faulty_model_has_the_gradient_of_what_it_computes)
 {
+    size_t acted = 0;
+
     for (size_t f = 0; txd_fault_at(f) != NULL; f++) {
         const char *name = txd_fault_name(txd_fault_at(f));
         struct slope_bound bound = {name, SLOPE_STEP};
         observed o = {0};
+        txd_status status;
 
         if (txd_glob_list(no_slope, name) || txd_glob_list(backward_alone, name))
             continue;
         begin(&o, CROSS);
-        plant(&o, name);
-        for (size_t i = 0; i < txd_params_count(o.params); i++)
+        status = try_to_plant(&o, name);
+        ck_assert(status == TXD_OK || status == TXD_ERR_INAPPLICABLE);
+        acted += status == TXD_OK;
+        for (size_t i = 0; status == TXD_OK && i < txd_params_count(o.params); i++)
             slopes_check_parameter(&o, i, &bound);
         observe_finish(&o);
     }
+    ck_assert_uint_gt(acted, 25);
 }
 END_TEST
 
@@ -75,7 +81,7 @@ START_TEST(faulty_models_of_other_conventions_have_the_gradient_of_what_they_com
         "model : { preset = \"gpt2\"; parallel = true; shared_norm = true; head_bias = "
         "true; logit_softcap = 4.0; embed_scale = 1.5; token_types = 2; " SIZES "}; ",
         "model : { preset = \"llama\"; norm_placement = \"sandwich\"; norm_offset = "
-        "0.5; " SIZES "}; ",
+        "0.5; n_kv_heads = 2; head_dim = 6; rope_width = 4; " SIZES "}; ",
         "model : { preset = \"gpt2\"; positions = \"alibi\"; sinks = true; "
         "score_softcap = 3.0; qk_norm = \"head\"; " SIZES "}; ",
         "model : { preset = \"mini\"; positions = \"relative\"; relative_buckets = 6; "
