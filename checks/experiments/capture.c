@@ -34,6 +34,8 @@ static unsigned ask(void *self, const txd_site *site)
 {
     const txd_capture *capture = self;
 
+    if (capture->step >= 0 && site->step != capture->step)
+        return 0;
     if (site->kind == TXD_SITE_GRADIENT)
         return capture->what & TXD_CAPTURE_GRADIENTS &&
                        kind_of(site) == TXD_CAPTURE_VALUES
@@ -157,6 +159,7 @@ txd_status txd_capture_init(txd_capture *out, const txd_experiment *experiment,
 {
     *out = (txd_capture){.claimed = experiment->setup->claimed,
                          .what = what,
+                         .step = -1,
                          .tap = {.name = "capture",
                                  .gradients = (what & TXD_CAPTURE_GRADIENTS) != 0,
                                  .ask = ask,

@@ -31,6 +31,7 @@ typedef struct txd_captured {
 typedef struct txd_capture {
     const txd_config *claimed;
     unsigned what;
+    int step; /* the one that is kept; -1 (every) unless set before the pass */
     txd_arena *arena;
     txd_tap tap;
     txd_tap *taps[1];    /* the same, to hand over */

@@ -264,7 +264,7 @@ START_TEST(one_token_alone_is_healthy)
         MINI "}; input : { tokens = [3]; };",
         "causality,padding,mask_polarity,mask_added,attention_collapse,loss_token,"
         "grad_range,grad_row_sum,future_perturbation,causal_alignment,prefill_decode,"
-        "chunked_prefill");
+        "chunked_prefill,gradient_causality");
 }
 END_TEST
 

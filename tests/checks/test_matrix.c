@@ -55,7 +55,7 @@ static bool cannot_act(const trial *t)
     } none[] = {
         {"documents_ignored", BUT_PACKED},
         {"window_*", BUT_PACKED},
-        {"positions_count_padding,positions_not_reset", BUT_PACKED ",packed"},
+        {"positions_*", BUT_PACKED ",packed"},
         {"cross_causal,memory_padding_ignored",
          "stories260K,gpt-nano-sort,mini,gpt2,llama,post,sandwich,branch,"
          "parallel,slopes,ranges,packed"}, /* no memory */
