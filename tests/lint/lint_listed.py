@@ -9,13 +9,8 @@ import sys
 import tree
 
 NAME = "listed"
-<<<<<<< HEAD
 FOLDERS = ("lib/formats/families", "lib", "probes", "checks", "viz", "cli",
            "examples/seeds", "examples", "tests/fuzz")
-=======
-FOLDERS = ("lib/formats", "lib", "probes", "checks", "viz", "cli", "examples/seeds",
-           "examples", "tests/fuzz")
->>>>>>> 5a49eb3 (build: the sources of lib/formats are listed there)
 
 
 def listing(root, folder):
@@ -30,8 +25,6 @@ def listing(root, folder):
 def home_of(path):
     """The folder whose meson.build must list the file, and the name it has there."""
     for folder in FOLDERS:
-        if folder == "lib/formats" and not path.endswith(".c"):
-            continue  # what is installed is listed in lib
         if path.startswith(folder + "/"):
             return folder, os.path.relpath(path, folder)
     return "tests", os.path.relpath(path, "tests")
