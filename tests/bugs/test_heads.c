@@ -200,6 +200,8 @@ static const bug rows[] = {
                {MERGED, "1 2 5 6 3 4 7 8", "1 2 3 4 5 6 7 8"}}},
     {49, "aipixel/AEMatter#3", &two_rows, NULL, attends_over_batch, "weighted_values",
      .shown = {{HEADS, "1 1.5 4 6", "2.5 5 2.5 5"}}},
+    {49, "aipixel/AEMatter#3", &two_rows, NULL, attends_over_batch,
+     .law = "batch_invariance"},
     {49, "aipixel/AEMatter#3", &one_row, NULL, attends_over_batch, "weighted_values",
      .shown = {{HEADS, "1 1.5", "1 2"}}},
     {50, "sgl-project/sglang#28100", &fused_2, NULL, rows_by_head, "head_split",

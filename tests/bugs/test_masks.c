@@ -161,6 +161,7 @@ static const bug rows[] = {
     {113, "huggingface/transformers#46773", &drawn, NULL, padding_seen_alone,
      "padding_invariance", .shown = {{"input.valid", "1 1 1 1 1 1"}}},
     {113, "huggingface/transformers#46773", &left_padded, NULL, padding_seen_alone,
+     "batch_invariance",
      .shown = {{HEADS "[1,0,2,*]", "4", "4"}, {HEADS "[1,0,3,*]", "6", "6"}}},
 };
 

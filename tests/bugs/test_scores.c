@@ -56,6 +56,31 @@ static const toy memory = {
     true,
     0};
 
+static const toy capped_at_50 =
+    DOT("head_dim = 4; value_dim = 1; score_scale = 1.0; score_softcap = 50.0;", "100");
+static const toy capped_at_2 =
+    DOT("head_dim = 4; value_dim = 1; score_scale = 1.0; score_softcap = 2.0;", "4");
+
+/* Scores of 0, as is that of the sink. */
+static const toy sink = {
+    MODEL("head_dim = 4; value_dim = 1; sinks = true;") "input : { tokens = [0, 1, 2, "
+                                                        "3]; "
+                                                        "};",
+    {UNITS,
+     {"layers.0.attn.q.weight", "all=0"},
+     {"layers.0.attn.v.weight", "1 2 4 8"},
+     {"layers.0.attn.sink.weight", "0"}},
+    true,
+    0};
+
+static const toy slopes = {
+    "model : { preset = \"llama\"; positions = \"alibi\"; vocab = 4; d_model = 4; "
+    "n_heads "
+    "= 12; head_dim = 2; n_layers = 1; d_ff = 8; }; input : { tokens = [0, 1]; };",
+    {{0}},
+    false,
+    0};
+
 /* ---- what is planted here ---- */
 
 #define SCALED(name, scale)                                                            \
@@ -129,6 +154,21 @@ static const bug rows[] = {
                {"layers.0.cross.masked", "0 0", "0 -0.5"}}},
     {139, "DEEP-PolyU/KEQA_WSDM19#2", &five, NULL, every_weight_is_1, "row_sum",
      .shown = {{"sums of " WEIGHTS, "1 1 1 1 1", "5 5 5 5 5"}}},
+    {98, "sgl-project/sglang#33915", &capped_at_50, "name = \"softcap_missing\";", NULL,
+     "score_cap", .shown = {{"layers.0.attn.capped" ROW_1, "48.201379 0", "100 0"}}},
+    {98, "sgl-project/sglang#33915", &capped_at_2, "name = \"softcap_missing\";", NULL,
+     "score_cap", .shown = {{WEIGHTS "[0,0,1,0]", "0.873034", "0.982014"}}},
+    {99, "vllm-project/vllm-metal#550", &sink, "name = \"sinks_ignored\";", NULL,
+     "sink_share",
+     .shown = {{"sums of " WEIGHTS, "0.5 0.666667 0.75 0.8", "1 1 1 1"},
+               {HEADS, "0.5 1 1.75 3", "1 1.5 2.333333 3.75"}}},
+    {72, "ml-explore/mlx#3071", &slopes, "name = \"alibi_slopes_wrong\";", NULL,
+     "score_bias",
+     .shown = {{"layers.0.attn.bias[0,*,1,0]",
+                "-0.5 -0.25 -0.125 -0.0625 -0.03125 -0.015625 -0.0078125 -0.00390625 "
+                "-0.707107 -0.353553 -0.176777 -0.088388",
+                "-0.629961 -0.396850 -0.25 -0.157490 -0.099213 -0.0625 -0.039373 "
+                "-0.024803 -0.015625 -0.009843 -0.006201 -0.003906"}}},
     {134, "omihub777/ViT-CIFAR#11", &dot_8, NULL, by_model_width, "score_scale",
      "flatter", .shown = {{WEIGHTS ROW_1, "0.731059 0.268941", "0.587479 0.412521"}}},
 };
@@ -143,6 +183,9 @@ static const bug rows[] = {
     X(b55_the_head_width_is_derived_instead_of_read)                                   \
     X(b73_cross_attention_has_a_bias_by_distance)                                      \
     X(b139_the_softmax_runs_over_an_axis_of_one)                                       \
+    X(b98_the_cap_of_scores_is_dropped)                                                \
+    X(b99_a_sink_is_never_enabled)                                                     \
+    X(b72_slopes_are_one_geometric_series)                                             \
     X(b134_a_scale_by_the_width_of_the_model_is_flatter)
 
 BUGS_MAIN(LIST, "bugs_scores.txt")
