@@ -166,6 +166,11 @@ static void mark_hidden(const struct txd_attention *job, struct txd_tile *tile)
     }
 }
 
+static txd_mask_view mask_of(const void *job, size_t batch)
+{
+    return actual_mask(job, batch);
+}
+
 static txd_status make_maps(const struct txd_attention *job, struct txd_tile *tile)
 {
     txd_run *run = job->run;
@@ -179,6 +184,9 @@ static txd_status make_maps(const struct txd_attention *job, struct txd_tile *ti
         .observed = (txd_run_wants(run, txd_point_in(job->kind, TXD_POINT_ATTN_WEIGHTS),
                                    job->layer) &
                      TXD_ASK_READS) != 0,
+        .mask_of = mask_of,
+        .job = job,
+        .batch = run->batch,
     };
 
     TXD_TRY(run->layer_ops[job->layer].ops.visible(&run->ctx, &args));

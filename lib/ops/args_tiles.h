@@ -21,6 +21,10 @@ struct txd_visible_args {
     const txd_mask_view *mask;
     size_t rows, keys;
     bool observed; /* somebody reads the weights, which must change nothing */
+    /* For replacements: the mask of any of `batch` rows; NULL where there is none. */
+    txd_mask_view (*mask_of)(const void *job, size_t batch_row);
+    const void *job;
+    size_t batch;
 };
 
 /* out (rows, keys) with row stride `stride` = scale * q (rows, width) k (keys,

@@ -38,7 +38,8 @@ static bool is_inapplicable(const live *l, const char *name)
 /* Nor is there in an input that has not what the law is about. */
 static bool is_beside(const char *cfg, const char *name)
 {
-    return strcmp(name, "documents") == 0 && !strstr(cfg, "documents = ");
+    return (strcmp(name, "documents") == 0 && !strstr(cfg, "documents = ")) ||
+           (strcmp(name, "mask_layout") == 0 && !strstr(cfg, "tokens = (["));
 }
 
 /* Every law passes, with gradients, except those of the list `idle`, which find nothing

@@ -32,6 +32,14 @@ static void long_inputs(observed *o)
         OK(observe_memory(o, PLANTED_LONG, &real));
 }
 
+/* Two documents in every row, where a fault is of that. */
+static void pack(observed *o, const char *faults)
+{
+    for (size_t i = 0; i < o->inputs.batch * o->inputs.length; i++)
+        o->inputs.document[i] =
+            i % o->inputs.length >= 2 && strstr(faults, "documents_") != NULL;
+}
+
 static void run_both(planted *p, const char *cfg, const char *faults)
 {
     void (*inputs)(observed *) = p->is_long ? long_inputs : planted_inputs;
@@ -39,9 +47,11 @@ static void run_both(planted *p, const char *cfg, const char *faults)
 
     OK(observe_cfg(&p->healthy, cfg, "ref64"));
     inputs(&p->healthy);
+    pack(&p->healthy, faults);
     OK(observe_pass(&p->healthy));
     OK(observe_cfg(&p->faulty, cfg, "ref64"));
     inputs(&p->faulty);
+    pack(&p->faulty, faults);
     snprintf(text, sizeof text, "faults = ( %s );", faults);
     OK(observe_faults(&p->faulty, text));
     OK(observe_pass(&p->faulty));

@@ -35,6 +35,10 @@ static const char *model_for(const char *fault)
         {"rope_partial_ignored",
          PLANTED_MODEL("positions = \"rotary\"; rope_width = 4;")},
         {"rope_*,position_offset", PLANTED_MODEL("positions = \"rotary\";")},
+        {"window_layers_swapped", PLANTED_MODEL("layers = ( { range = \"1\"; window = "
+                                                "3; } );")},
+        {"window_*", PLANTED_MODEL("") "mask : { window = 3; };"},
+        {"mask_of_other_sample", PLANTED_MODEL("") "mask : { causal = false; };"},
         {"*", CROSS},
     };
     size_t i = 0;
@@ -139,8 +143,8 @@ START_TEST(a_query_of_a_later_tile_is_the_one_that_changes)
         planted p;
 
         if (!takes(txd_fault_at(f), TXD_FAULT_QUERIES) ||
-            txd_glob_list("padding_ignored", name) || txd_glob_list(cached, name) ||
-            txd_fault_is_backward(txd_fault_at(f)))
+            txd_glob_list("padding_ignored,mask_of_other_sample", name) ||
+            txd_glob_list(cached, name) || txd_fault_is_backward(txd_fault_at(f)))
             continue;
         faults++;
         snprintf(use, sizeof use, "{ name = \"%s\"; layers = 0; queries = 290; }",
