@@ -43,6 +43,20 @@ static const toy window = UNIFORM(TOKENS "mask : { window = 2; };");
 static const toy window_of_3 = UNIFORM(TOKENS "mask : { window = 3; };");
 static const toy nan_rows = UNIFORM(TOKENS "mask : { masked_row = \"nan\"; };");
 
+/* Two heads, which only keys that score 0 tell apart; padding has the value 6, which is
+ * the mean of 4 and 8. */
+static const toy two_samples = {
+    "model : { preset = \"llama\"; positions = \"none\"; norm_eps = 0.0; vocab = 5; "
+    "d_model = 5; n_heads = 2; n_layers = 1; head_dim = 4; value_dim = 1; d_ff = 8; }; "
+    "input : { tokens = ([0, 1, 2, 3], [0, 1]); pad_id = 4; }; mask : { causal = "
+    "false; };",
+    {{"embed.tok.weight", "diagonal=1"},
+     {"layers.0.norm1.weight", "all=0.44721360"},
+     {"layers.0.attn.q.weight", "all=0"},
+     {"layers.0.attn.v.weight", "1 2 4 8 6 1 2 4 8 6"}},
+    true,
+    0};
+
 /* Scores of 0 in two blocks, of which the first has a window of 2. */
 static const toy alternating = {
     "model : { preset = \"llama\"; positions = \"none\"; vocab = 8; d_model = 8; "
@@ -133,6 +147,10 @@ static const bug rows[] = {
      .law = "padding_invariance"},
     {13, "jingyaogong/minimind-v#76", &right_padded,
      .shown = {{HEADS "[1,0,1,*]", "1.5"}}},
+    {14, "ArrowLuo/CLIP4Clip#22", &two_samples, "name = \"mask_of_other_sample\";",
+     NULL, "mask_layout",
+     .shown = {{HEADS "[1,*,0,*]", "1.5 1.5", "3.75 1.5"},
+               {HEADS "[0,*,0,*]", "3.75 3.75", "3.75 1.5"}}},
     {16, "huggingface/nanoVLM#204", &packed, "name = \"documents_ignored\";",
      .law = "packed_separate"},
     {16, "huggingface/nanoVLM#204", &packed, "name = \"documents_ignored\";", NULL,
@@ -177,6 +195,7 @@ static const bug rows[] = {
     X(b11_the_mask_comes_after_the_softmax)                                            \
     X(b12_a_mask_after_the_softmax_with_new_sums_is_equal)                             \
     X(b13_padding_is_left_out_of_the_loss_but_not_of_attention)                        \
+    X(b14_masks_are_tiled_over_batch_and_heads)                                        \
     X(b16_packed_texts_see_each_other)                                                 \
     X(b17_new_positions_do_not_keep_packed_texts_apart)                                \
     X(b18_a_window_is_one_key_too_wide)                                                \
