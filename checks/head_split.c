@@ -16,11 +16,11 @@ static void add_self(txd_projections *p, txd_point in)
     size_t q_rows = c->n_heads * c->head_dim, k_rows = c->n_kv_heads * c->head_dim;
     txd_projection maps[3] = {
         {TXD_POINT_ATTN_Q_PROJ, in, TXD_PARAM_Q_WEIGHT, TXD_PARAM_Q_BIAS, 0, c->n_heads,
-         c->head_dim, "q"},
+         c->head_dim, c->d_model, "q"},
         {TXD_POINT_ATTN_K_PROJ, in, TXD_PARAM_K_WEIGHT, TXD_PARAM_K_BIAS, 0,
-         c->n_kv_heads, c->head_dim, "k"},
+         c->n_kv_heads, c->head_dim, c->d_model, "k"},
         {TXD_POINT_ATTN_V, in, TXD_PARAM_V_WEIGHT, TXD_PARAM_V_BIAS, 0, c->n_kv_heads,
-         c->value_dim, "v"},
+         c->value_dim, c->d_model, "v"},
     };
 
     for (size_t m = 0; m < 3; m++) {
@@ -40,11 +40,11 @@ static void add_cross(txd_projections *p, txd_point in)
     const txd_config *c = p->claimed;
     txd_projection maps[3] = {
         {TXD_POINT_CROSS_Q_PROJ, in, TXD_PARAM_CROSS_Q_WEIGHT, TXD_PARAM_CROSS_Q_BIAS,
-         0, c->n_heads, c->head_dim, "cross.q"},
+         0, c->n_heads, c->head_dim, c->d_model, "cross.q"},
         {TXD_POINT_CROSS_K_PROJ, TXD_POINT_INPUT_MEMORY, TXD_PARAM_CROSS_K_WEIGHT,
-         TXD_PARAM_CROSS_K_BIAS, 0, c->n_kv_heads, c->head_dim, "cross.k"},
+         TXD_PARAM_CROSS_K_BIAS, 0, c->n_kv_heads, c->head_dim, c->d_model, "cross.k"},
         {TXD_POINT_CROSS_V, TXD_POINT_INPUT_MEMORY, TXD_PARAM_CROSS_V_WEIGHT,
-         TXD_PARAM_CROSS_V_BIAS, 0, c->n_kv_heads, c->value_dim, "cross.v"},
+         TXD_PARAM_CROSS_V_BIAS, 0, c->n_kv_heads, c->value_dim, c->d_model, "cross.v"},
     };
 
     for (size_t m = 0; m < 3; m++) {
@@ -57,8 +57,7 @@ static void add_cross(txd_projections *p, txd_point in)
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
 {
     const txd_config *claimed = context->claimed;
-    txd_projections maps = {
-        .law = "head_split", .claimed = claimed, .columns = claimed->d_model};
+    txd_projections maps = {.law = "head_split", .claimed = claimed};
 
     add_self(&maps, txd_sublayer_of(claimed, TXD_SUBLAYER_ATTENTION).input);
     if (claimed->cross)
@@ -82,7 +81,7 @@ const txd_check txd_check_head_split = {
                  "fused matrix",
     .unit = "values",
     .exact = true,
-    .faults = (const char *const[]){"head_split_view", NULL},
+    .faults = (const char *const[]){"head_split_view", "bias_dropped", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_Q_PROJ, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_K_PROJ, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_V, TXD_ASK_VALUE},

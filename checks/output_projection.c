@@ -19,6 +19,7 @@ static void add(txd_projections *p, txd_attention_kind kind)
                           .bias = cross ? TXD_PARAM_CROSS_O_BIAS : TXD_PARAM_O_BIAS,
                           .heads = 1,
                           .width = c->d_model,
+                          .columns = c->n_heads * c->value_dim,
                           .letter = cross ? "cross.o" : "o"};
 
     if (!c->out_bias)
@@ -29,9 +30,7 @@ static void add(txd_projections *p, txd_attention_kind kind)
 static txd_status create(void **out, txd_tap *tap, const txd_check_context *context)
 {
     const txd_config *claimed = context->claimed;
-    txd_projections maps = {.law = "output_projection",
-                            .claimed = claimed,
-                            .columns = claimed->n_heads * claimed->value_dim};
+    txd_projections maps = {.law = "output_projection", .claimed = claimed};
 
     add(&maps, TXD_ATTENTION_SELF);
     if (claimed->cross)
@@ -52,7 +51,7 @@ const txd_check txd_check_output_projection = {
                  "is read instead of attn.merged",
     .unit = "values",
     .exact = true,
-    .faults = (const char *const[]){"output_projection_missing", NULL},
+    .faults = (const char *const[]){"output_projection_missing", "bias_dropped", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_OUT, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_MERGED, TXD_ASK_VALUE},
                                              {TXD_POINT_CROSS_OUT, TXD_ASK_VALUE},

@@ -28,6 +28,7 @@ void txd_projections_add(txd_projections *p, const txd_projection *map)
 {
     p->needs[p->map_count][0] = map->in;
     p->needs[p->map_count][1] = TXD_POINT_COUNT;
+    p->columns = map->columns > p->columns ? map->columns : p->columns;
     p->maps[p->map_count++] = *map;
 }
 
@@ -80,7 +81,7 @@ static txd_status keep_weight(txd_projections *p, size_t m, const txd_block *blo
 {
     const txd_projection *map = &p->maps[m];
     txd_projection_rows *kept = &p->kept[tally_index(p, block->site->layer, m)];
-    size_t bytes = p->columns * txd_dtype_bytes(block->value.dtype);
+    size_t bytes = map->columns * txd_dtype_bytes(block->value.dtype);
 
     kept->dtype = block->value.dtype;
     kept->lanes = lanes_of(map);
@@ -172,7 +173,7 @@ txd_projection_value txd_projection_compute(const txd_projection_job *job, size_
                                             size_t h, size_t j, const double *x)
 {
     const txd_projection_rows *kept = txd_projection_kept(job, map);
-    size_t row = h * kept->lanes + j, n = job->p->columns;
+    size_t row = h * kept->lanes + j, n = job->p->maps[map].columns;
     txd_roundoff u = txd_roundoff_of_format(job->block->pass->format);
     txd_projection_value value = {.bias = kept->bias ? kept->bias[row] : 0};
     struct txd_products products = {0, 0};
@@ -199,7 +200,7 @@ static void choose_tokens(txd_projection_job *job, const txd_inputs *inputs)
     const txd_projection *map = &job->p->maps[job->map];
     size_t rows = map->heads * txd_projection_kept(job, job->map)->lanes;
     size_t wanted =
-        txd_picks_wanted(TXD_PROJECTION_PRODUCTS, rows * job->p->columns, TOKENS_LEAST);
+        txd_picks_wanted(TXD_PROJECTION_PRODUCTS, rows * map->columns, TOKENS_LEAST);
     txd_picks picks;
     size_t i;
 
@@ -247,7 +248,7 @@ static void narrow(txd_projections *p, txd_projection_job *job, const double *x)
         return;
     job->narrow = p->narrow;
     job->size = 0;
-    for (size_t i = 0; i < p->columns; i++) {
+    for (size_t i = 0; i < p->maps[job->map].columns; i++) {
         p->narrow[i] = (float)x[i];
         job->size += fabs(x[i]);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Linear maps of a layer recomputed from the actual parameters, on a sample: what the
- * laws head_split and output_projection share. For the files of this folder only.
+ * laws head_split, output_projection and mlp_linear share. For the files of this folder
+ * only.
  *
  * The sample: of every head as many lanes, spread evenly, as make up to
  * TXD_PROJECTION_ROWS rows of the matrix, at least one; 4 to TXD_PROJECTION_TOKENS
@@ -31,6 +32,7 @@ typedef struct txd_projection {
     txd_param_id weight, bias; /* TXD_PARAM_COUNT: none */
     size_t first;              /* its first row in the weight and in the bias */
     size_t heads, width;
+    size_t columns;     /* width of its input */
     const char *letter; /* "q", "cross.q": for messages */
 } txd_projection;
 
@@ -70,7 +72,7 @@ typedef struct txd_projections {
     txd_projection maps[TXD_PROJECTION_MAPS];
     txd_point needs[TXD_PROJECTION_MAPS][2]; /* `in`, ended */
     size_t map_count;
-    size_t columns;                /* width of the inputs */
+    size_t columns;                /* the most that a map has */
     txd_projection_rows *kept;     /* (layers, maps) */
     txd_projection_tally *tallies; /* (layers, maps) */
     double *x;                     /* (tokens, columns): the sampled inputs */

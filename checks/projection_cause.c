@@ -30,7 +30,7 @@ static bool piece_fits(const txd_projection_job *job, size_t i, size_t h,
     const txd_projection *there = &job->p->maps[from->map];
     size_t lanes = txd_projection_kept(job, job->map)->lanes;
 
-    if (there->width != here->width ||
+    if (there->width != here->width || there->columns != here->columns ||
         txd_projection_kept(job, from->map)->lanes != lanes ||
         !txd_projection_kept(job, from->map)->rows)
         return false;
@@ -46,7 +46,9 @@ static bool piece_fits(const txd_projection_job *job, size_t i, size_t h,
 
 void txd_projection_input(double *out, const txd_projection_job *job, size_t token)
 {
-    txd_kept_read(out, &job->input, token * job->p->columns, job->p->columns);
+    size_t columns = job->p->maps[job->map].columns;
+
+    txd_kept_read(out, &job->input, token * columns, columns);
 }
 
 static bool is_view(const txd_projection_job *job, double *x)
@@ -108,27 +110,36 @@ static bool find_source(txd_projection_tally *t, const txd_projection_job *job,
     return false;
 }
 
-/* Only where all rows of a square matrix are kept. */
+/* Element (r, c) of a matrix whose memory holds (in, out) and is read as (out, in). */
+static double misread(const txd_tensor *rows, size_t r, size_t c, const size_t dims[2])
+{
+    size_t place = r * dims[1] + c;
+
+    return txd_tensor_get(rows, place % dims[0] * dims[1] + place / dims[0]);
+}
+
+/* Only where all rows of the matrix are kept. */
 static bool is_transposed(const txd_projection_job *job)
 {
     const txd_projections *p = job->p;
     const txd_projection *map = &p->maps[job->map];
     const txd_projection_rows *kept = txd_projection_kept(job, job->map);
+    const size_t dims[2] = {map->heads * map->width, map->columns};
+    size_t count = dims[0] * dims[1];
     txd_tensor rows;
-    size_t n = p->columns;
 
-    if (map->heads * map->width != n || kept->lanes != map->width)
+    if (kept->lanes != map->width)
         return false;
-    rows = txd_tensor_make(kept->dtype, kept->rows, 1, &n);
+    rows = txd_tensor_make(kept->dtype, kept->rows, 1, &count);
     for (size_t i = 0; i < job->token_count; i++)
-        for (size_t r = 0; r < n; r++) {
-            const double *x = p->x + i * n;
+        for (size_t r = 0; r < dims[0]; r++) {
+            const double *x = p->x + i * p->columns;
             size_t h = r / map->width, j = r % map->width;
             txd_projection_value value = txd_projection_compute(job, job->map, h, j, x);
 
             value.exact = value.bias;
-            for (size_t c = 0; c < n; c++)
-                value.exact += x[c] * txd_tensor_get(&rows, c * n + r);
+            for (size_t c = 0; c < dims[1]; c++)
+                value.exact += x[c] * misread(&rows, r, c, dims);
             /* The bound is another row's: ten of it are still far from chance. */
             value.allowed *= 10;
             if (!fits(txd_projection_found(job, i, h, j), &value, 1, true))
@@ -143,7 +154,7 @@ static bool is_absent(const txd_projection_job *job)
     const txd_projection *map = &p->maps[job->map];
     const txd_projection_rows *kept = txd_projection_kept(job, job->map);
 
-    if (map->heads * map->width != p->columns)
+    if (map->heads * map->width != map->columns)
         return false;
     for (size_t i = 0; i < job->token_count; i++)
         for (size_t r = 0; r < map->heads * kept->lanes; r++) {

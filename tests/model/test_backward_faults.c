@@ -65,6 +65,8 @@ START_TEST(a_faulty_model_has_the_gradient_of_what_it_computes)
         begin(&o, CROSS);
         status = try_to_plant(&o, name);
         ck_assert(status == TXD_OK || status == TXD_ERR_INAPPLICABLE);
+        ck_assert_msg(status == TXD_OK || status == TXD_ERR_INAPPLICABLE, "%s: %s",
+                      name, txd_message());
         acted += status == TXD_OK;
         for (size_t i = 0; status == TXD_OK && i < txd_params_count(o.params); i++)
             slopes_check_parameter(&o, i, &bound);
@@ -99,7 +101,8 @@ START_TEST(faulty_models_of_other_conventions_have_the_gradient_of_what_they_com
                 continue;
             begin(&o, models[m]);
             status = try_to_plant(&o, name);
-            ck_assert(status == TXD_OK || status == TXD_ERR_INAPPLICABLE);
+            ck_assert_msg(status == TXD_OK || status == TXD_ERR_INAPPLICABLE, "%s: %s",
+                          name, txd_message());
             acted += status == TXD_OK;
             for (size_t i = 0; status == TXD_OK && i < txd_params_count(o.params); i++)
                 slopes_check_parameter(&o, i, &bound);
