@@ -83,6 +83,20 @@ ok("a run itself lacks nothing", not re.search(LINE, RUN.out, re.M), RUN.out)
 ok("JSON has no such line", "could not be judged from" not in txdiag(
     "check", "r.h5", "--format", "json").out)
 
+# --- laws that make passes of their own
+OWN = ["future_perturbation", "padding_invariance", "packed_separate",
+       "batch_invariance", "batch_permutation", "repeatability", "gradient_causality"]
+for name, result in (("run", RUN), ("a check of a recording", txdiag("check", "r.h5"))):
+    equal(f"{name} skips them", {verdicts(result)[law] for law in OWN}, {"SKIP"})
+holds("with the reason", RUN.out, "makes passes of its own: `txdiag check MODEL.cfg` does")
+for command in (("run", MINI, "--experiments"), ("check", MINI)):
+    found = verdicts(exits(0, " ".join(command[::2]), *command))
+    equal("judges them", {found[law] for law in OWN}, {"PASS"})
+found = verdicts(exits(1, "a leak past the softmax", "check", MINI, *fault("block_means")))
+equal("breaks them", [found[law] for law in ("future_perturbation", "gradient_causality",
+                                             "causality", "repeatability")],
+      ["FAIL", "FAIL", "PASS", "PASS"])
+
 # --- the loss of a model that sees what it is to predict
 AHEAD = "of predicting the next token, which this model sees"
 SEES = "this model sees the token that it is to predict"
