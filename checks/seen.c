@@ -87,25 +87,32 @@ static double find_other(const txd_seen_row *row, bool anywhere)
     return NAN;
 }
 
-static txd_seen_row row_of(const txd_block *block, size_t index)
+/* What all rows of a block share: most of them are only glanced at. */
+static txd_seen_row row_of(const txd_block *block)
 {
     const txd_pass *pass = block->pass;
     const txd_layer_config *layer = &pass->claimed->layers[block->site->layer];
     txd_seen_row row = {.block = block,
                         .batch = block->start[0],
                         .head = block->start[1],
-                        .query = block->start[2] + index,
                         .keys = block->dims[3],
                         .fill = layer->fill,
                         .other = NAN};
 
-    if (block->rows)
-        row.column = block->rows + index * TXD_ROW_COUNT;
     row.mask = txd_mask_of_attention(txd_point_attention(block->site->point), layer,
                                      pass->inputs, row.batch);
-    row.own = row.query + row.keys - pass->inputs->length;
     row.slack = isfinite(row.fill) ? pass->u_store * fabs(row.fill) : 0;
     return row;
+}
+
+static void go_to(txd_seen_row *row, size_t index)
+{
+    const txd_block *block = row->block;
+
+    row->query = block->start[2] + index;
+    row->own = row->query + row->keys - block->pass->inputs->length;
+    if (block->rows)
+        row->column = block->rows + index * TXD_ROW_COUNT;
 }
 
 /* What stands beside the values of a block. */
@@ -139,19 +146,20 @@ static void judge_rows(txd_seen_tally *tally, const txd_seen_law *law,
                         ? SIZE_MAX
                         : txd_picks_queries(block, CELLS_JUDGED, QUERIES_LEAST);
     txd_picks picks = txd_picks_of_head(block, 0, 0, wanted);
+    const txd_seen_row blank = row_of(block);
+    txd_seen_row row = blank;
     size_t picked = 0;
     bool some = law->look && block->value.data && txd_picks_next(&picked, &picks);
 
     for (size_t i = 0; i < block->value.dims[2]; i++) {
-        txd_seen_row row;
-
         if (!valid[block->start[2] + i])
             continue;
-        row = row_of(block, i);
+        go_to(&row, i);
         if (some && row.query == picked) {
             read_row(&row, law, b);
             law->look(tally, &row);
             some = txd_picks_next(&picked, &picks);
+            row = blank;
         } else if (law->glance && row.column) {
             law->glance(tally, &row);
         }

@@ -118,11 +118,10 @@ static txd_status make_bands(txd_feed *feed)
     if (feed->bands)
         return TXD_OK;
     feed->bands = calloc(count, sizeof *feed->bands);
-    if (!feed->bands)
+    feed->spare_memory = calloc(count, sizeof *feed->spare_memory);
+    if (!feed->bands || !feed->spare_memory)
         return txd_fail(TXD_ERR_MEMORY, "out of memory: a replay");
     feed->band_capacity = count;
-    for (size_t i = 0; i < count; i++)
-        feed->bands[i].index = i;
     return TXD_OK;
 }
 
@@ -138,6 +137,7 @@ void txd_feed_free_bands(txd_feed *feed)
             free(tile->slots.data);
         }
     free(feed->bands);
+    free(feed->spare_memory);
     for (int kind = 0; kind < 2; kind++)
         for (int which = 0; which < TXD_TILE_POINTS; which++)
             txd_memory_give(feed->band_memory[kind][which]);
@@ -154,6 +154,7 @@ typedef struct turns {
     pthread_mutex_t lock;
     pthread_cond_t moved; /* `merged` or `failed` */
     size_t taken, merged;
+    size_t spare;  /* entries of feed->spare_memory */
     size_t failed; /* the first that did; g->total: none */
     bool is_merging;
     txd_status status;
@@ -190,6 +191,19 @@ static txd_replay_band *place_of(const turns *t, size_t i)
     return &t->feed->bands[i % t->feed->band_capacity];
 }
 
+/* Memory that was given back last is taken first: it is still in a cache. */
+static void take_memory(turns *t, txd_replay_band *band)
+{
+    band->index = t->feed->spare_memory[--t->spare];
+}
+
+/* Of band `i`, which was merged. */
+static void give_memory(turns *t, size_t i)
+{
+    t->feed->spare_memory[t->spare++] = place_of(t, i)->index;
+    t->merged++;
+}
+
 /* Merges what is complete, with the lock held but while it merges. */
 static void merge_complete(turns *t)
 {
@@ -208,7 +222,7 @@ static void merge_complete(turns *t)
         if (status != TXD_OK)
             fail_band(t, i, status);
         else
-            t->merged++;
+            give_memory(t, i);
         pthread_cond_broadcast(&t->moved);
     }
     t->is_merging = false;
@@ -230,6 +244,7 @@ static txd_status take_turn(void *self, size_t nth, int worker)
     if (i < t->failed) {
         band = place_of(t, i);
         place_band(band, t->job, t->g, i);
+        take_memory(t, band);
         pthread_mutex_unlock(&t->lock);
         status = measure_band(band);
         pthread_mutex_lock(&t->lock);
@@ -260,11 +275,14 @@ static txd_status take_turns(txd_feed *feed, txd_replay_attention *job,
                .g = g,
                .lock = PTHREAD_MUTEX_INITIALIZER,
                .moved = PTHREAD_COND_INITIALIZER,
-               .failed = g->total};
+               .failed = g->total,
+               .spare = feed->band_capacity};
     txd_ctx ctx = {.threads = threads_of(feed)};
 
-    for (size_t i = 0; i < feed->band_capacity; i++)
+    for (size_t i = 0; i < feed->band_capacity; i++) {
         feed->bands[i].is_complete = false;
+        feed->spare_memory[i] = i;
+    }
     (void)txd_parallel(&ctx, g->total,
                        CELL_OPERATIONS * (double)g->band * (double)job->keys, take_turn,
                        &t);

@@ -161,6 +161,7 @@ typedef struct txd_feed {
     struct txd_replay_band *bands;
     size_t band_count;                       /* of this wave */
     size_t band_capacity, band_rows;         /* of the most rows */
+    size_t *spare_memory;                    /* parts of band_memory without a band */
     txd_replay_buffer padded, padded_memory; /* (b, t), (b, k) */
 } txd_feed;
 
@@ -277,8 +278,10 @@ txd_status txd_feed_tile_value(txd_tensor *out, txd_replay_tile *tile, size_t st
 
 /* Reads the recorded row statistics of a layer, unless there are too many to be held;
  * then those of a tile: *out is (rows, TXD_ROW_COUNT), or NULL if they cannot be had
- * (replay_rows.c). */
+ * (replay_rows.c). In either case `measure` (NULL = nothing) of the weights is taken.
+ */
 txd_status txd_feed_load_rows(txd_feed *feed, txd_attention_kind kind, int layer);
-txd_status txd_feed_rows(const double **out, txd_replay_tile *tile);
+txd_status txd_feed_rows(const double **out, txd_replay_tile *tile,
+                         const struct txd_stats_args *measure);
 
 #endif

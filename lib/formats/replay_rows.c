@@ -203,7 +203,7 @@ static void blank_padded(double *out, const txd_replay_tile *tile)
                 txd_row_get((txd_row)c)->is_key ? -1 : (double)NAN;
 }
 
-static txd_status compute(const row_job *job)
+static txd_status compute(const row_job *job, const struct txd_stats_args *measure)
 {
     const txd_replay_tile *tile = job->tile;
     const txd_replay_attention *attention = tile->band->job;
@@ -226,6 +226,7 @@ static txd_status compute(const row_job *job)
         .row_count = tile->rows,
         .keys = job->keys,
         .stride = job->keys,
+        .measure = measure,
     };
 
     if (attention->kind == TXD_ATTENTION_SELF) /* its place among the keys */
@@ -234,7 +235,8 @@ static txd_status compute(const row_job *job)
                                                   : txd_cpu32_rows(NULL, &args);
 }
 
-static txd_status computed_rows(double *out, txd_replay_tile *tile)
+static txd_status computed_rows(double *out, txd_replay_tile *tile,
+                                const struct txd_stats_args *measure)
 {
     const txd_replay_attention *attention = tile->band->job;
     const txd_replay *replay = attention->feed->replay;
@@ -259,7 +261,7 @@ static txd_status computed_rows(double *out, txd_replay_tile *tile)
         if (has_scores && replay->config.sinks && attention->kind == TXD_ATTENTION_SELF)
             scan_by_weights(&job, r);
     }
-    TXD_TRY(compute(&job));
+    TXD_TRY(compute(&job, measure));
     for (size_t r = 0;
          replay->config.evaluate_hidden == TXD_HIDDEN_NEVER && r < tile->rows; r++)
         uncount(&job, r);
@@ -269,7 +271,8 @@ static txd_status computed_rows(double *out, txd_replay_tile *tile)
     return TXD_OK;
 }
 
-txd_status txd_feed_rows(const double **out, txd_replay_tile *tile)
+txd_status txd_feed_rows(const double **out, txd_replay_tile *tile,
+                         const struct txd_stats_args *measure)
 {
     const txd_replay_attention *job = tile->band->job;
     const txd_feed *feed = job->feed;
@@ -280,12 +283,17 @@ txd_status txd_feed_rows(const double **out, txd_replay_tile *tile)
     *out = NULL;
     TXD_TRY(txd_replay_reserve(&tile->rows_out, tile->rows * TXD_ROW_COUNT,
                                sizeof(double)));
-    if (has_recorded(feed, job->kind, job->layer, head))
-        TXD_TRY(recorded_rows(tile->rows_out.data, tile));
-    else if (txd_feed_has(feed, stop, head))
-        TXD_TRY(computed_rows(tile->rows_out.data, tile));
-    else
+    if (!has_recorded(feed, job->kind, job->layer, head) &&
+        txd_feed_has(feed, stop, head)) {
+        TXD_TRY(computed_rows(tile->rows_out.data, tile, measure));
+        *out = tile->rows_out.data;
         return TXD_OK;
+    }
+    if (measure)
+        txd_feed_take(feed, measure);
+    if (!has_recorded(feed, job->kind, job->layer, head))
+        return TXD_OK;
+    TXD_TRY(recorded_rows(tile->rows_out.data, tile));
     *out = tile->rows_out.data;
     return TXD_OK;
 }

@@ -116,13 +116,16 @@ static txd_status gradient(txd_tensor *out, const txd_block *block, txd_point po
 
 /* ---- measuring ---- */
 
-static txd_status take_stats(txd_replay_tile *tile, int which, const txd_tensor *value)
+/* What is to be measured of a value; the marks of the tile must stay. */
+static txd_status plan_stats(struct txd_stats_args *out, txd_replay_tile *tile,
+                             int which, const txd_tensor *value)
 {
     const txd_replay_band *band = tile->band;
     const txd_feed *feed = band->job->feed;
     size_t length = feed->inputs.length, heads = feed->replay->config.n_heads;
     size_t keys = band->job->keys;
-    struct txd_stats_args args = {
+
+    *out = (struct txd_stats_args){
         .part = &tile->parts[which],
         .x = value->data,
         .skip_row =
@@ -136,9 +139,8 @@ static txd_status take_stats(txd_replay_tile *tile, int which, const txd_tensor 
     };
 
     TXD_TRY(txd_feed_marks(tile));
-    args.skip_cell = tile->marks.hidden;
-    args.spans = tile->marks.hidden ? NULL : &tile->marks.spans;
-    txd_feed_take(feed, &args);
+    out->skip_cell = tile->marks.hidden;
+    out->spans = tile->marks.hidden ? NULL : &tile->marks.spans;
     tile->has_part[which] = true;
     tile->blocks[which].part = &tile->parts[which];
     return TXD_OK;
@@ -181,6 +183,9 @@ static txd_status measure_point(txd_replay_tile *tile, int which)
     unsigned wants = job->wants[which], bits = job->offers[which].bits;
     txd_block *block = &tile->blocks[which];
     bool compute = computes(job, which);
+    bool rows =
+        !job->is_gradient && which == TXD_TILE_WEIGHTS && (wants & TXD_ASK_ROWS);
+    struct txd_stats_args stats;
 
     TXD_TRY(start_block(tile, which));
     tile->has_part[which] = false;
@@ -189,10 +194,13 @@ static txd_status measure_point(txd_replay_tile *tile, int which)
         TXD_TRY(txd_feed_tile_value(&block->value, tile, job->stops[which]));
         bits |= TXD_ASK_VALUE;
         if (compute)
-            TXD_TRY(take_stats(tile, which, &block->value));
+            TXD_TRY(plan_stats(&stats, tile, which, &block->value));
     }
-    if (!job->is_gradient && which == TXD_TILE_WEIGHTS && (wants & TXD_ASK_ROWS))
-        TXD_TRY(txd_feed_rows(&block->rows, tile));
+    if (rows) /* one sweep over the weights gives both */
+        TXD_TRY(
+            txd_feed_rows(&block->rows, tile, tile->has_part[which] ? &stats : NULL));
+    else if (tile->has_part[which])
+        txd_feed_take(job->feed, &stats);
     if (block->rows)
         bits |= TXD_ASK_ROWS;
     /* The last block is offered even if this head was not recorded: it closes the

@@ -14,7 +14,13 @@ static txd_mask_view some_mask(struct trial *t, size_t keys)
     int32_t *positions = trial_keep(t, keys * sizeof *positions);
     int32_t *valid = trial_keep(t, keys * sizeof *valid);
     int32_t *document = trial_keep(t, keys * sizeof *document);
-    txd_mask_view mask = {true, 5, positions, document, positions, document, valid};
+    txd_mask_view mask = {.causal = true,
+                          .window = 5,
+                          .query_positions = positions,
+                          .query_document = document,
+                          .key_positions = positions,
+                          .key_document = document,
+                          .key_valid = valid};
 
     for (size_t i = 0; i < keys; i++) {
         positions[i] = (int32_t)i;
