@@ -55,6 +55,17 @@ static const toy sum_of_13 = {
     true,
     0};
 
+/* What the MLP reads is [1, 0], for the first token; it becomes [1, 2]. */
+static const toy square = {
+    MODEL("llama", "2",
+          "norm_eps = 0.0; gated = false;") "input : { tokens = [0, 1]; };",
+    {{"embed.tok.weight", "1 0 1 2 2 1 5 3"},
+     {"layers.0.attn.o.weight", "all=0"},
+     {"layers.0.norm2.weight", "all=0.70710678"},
+     {"layers.0.mlp.up.weight", "1 3 2 4"}},
+    false,
+    0};
+
 /* Queries of [x, x] and a bias. */
 static const toy biased = {
     MODEL("llama", "2",
@@ -264,17 +275,6 @@ static txd_status no_final_norm(txd_plan *plan)
                        copy_of_stream);
 }
 
-static void without_bias(txd_block *block)
-{
-    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
-        bug_set(block, i, bug_get(block, i) - (i % 2 ? -1 : 0.5));
-}
-
-static txd_status no_query_bias(txd_plan *plan)
-{
-    return bug_edit(plan, TXD_POINT_ATTN_Q_PROJ, 0, without_bias);
-}
-
 static txd_status draw_larger(const void *self, txd_params *params)
 {
     (void)self;
@@ -340,7 +340,10 @@ static const bug rows[] = {
      .law = "tied_head"},
     {92, "NVIDIA/Megatron-LM#656", &drawn, "name = \"tying_lost\"; strength = 0.001;",
      .law = "tied_head"},
-    {94, "sbryngelson/ANEForge#253", &biased, NULL, no_query_bias, "head_split", "bias",
+    {93, "nntile/nntile#370", &square, "name = \"weight_transposed\";", NULL,
+     "mlp_linear", "transposed", .shown = {{"layers.0.mlp.up[0,0,*]", "1 2", "1 3"}}},
+    {94, "sbryngelson/ANEForge#253", &biased, "name = \"bias_dropped\";", NULL,
+     "head_split", "bias",
      .shown = {{"layers.0.attn.q_proj[0,0,0,*]", "1.5 1", "1 2"}}},
     {95, "huggingface/transformers#47458", &twelve_layers, NULL, not_drawn_smaller,
      .law = "projection_std"},
@@ -368,6 +371,7 @@ static const bug rows[] = {
     X(b90_the_activation_is_the_other_gelu)                                            \
     X(b91_the_head_is_not_tied)                                                        \
     X(b92_the_tied_head_drifts_away)                                                   \
+    X(b93_a_square_matrix_is_transposed)                                               \
     X(b94_the_biases_of_queries_are_dropped)                                           \
     X(b95_projections_to_the_stream_are_not_drawn_smaller)                             \
     X(b102_labels_are_shifted_twice)                                                   \
