@@ -12,7 +12,7 @@
 
 #define SMALL                                                                          \
     "model : { preset = \"mini\"; vocab = 9; d_model = 8; n_heads = 2; n_layers = 1; " \
-    "};"
+    "max_seq_len = 100; };"
 
 /* Two rows of four, the second padded by one on the left; a memory of two rows. */
 static void make_inputs(txd_inputs *out, txd_arena *arena)
