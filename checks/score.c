@@ -12,6 +12,8 @@
 #define CELLS_JUDGED 8192
 #define KEYS_JUDGED 256
 #define QUERIES_LEAST 2
+/* Broken cells of a tile for which other KV heads are tried. */
+#define CELLS_TRIED 16
 #define LANES 4
 
 /* Of one cell: q.k and the sum of |q_i k_i|. */
@@ -90,24 +92,48 @@ static txd_status prepare(job *out, const txd_block *block)
     return TXD_OK;
 }
 
+static double allowed_for(const job *j, product p)
+{
+    double sum = j->relative * p.size; /* before it is stored */
+
+    return sum + j->store * (fabs(j->scale * p.sum) + sum) + j->tiny;
+}
+
+/* The same key of every KV head. */
+static void try_groups(txd_score_tally *t, const job *j, size_t q_row, double score,
+                       const txd_law_place *at)
+{
+    size_t groups = j->k.dims[1], keys = j->k.dims[2];
+
+    if (t->tried >= CELLS_TRIED || groups < 2 || groups > TXD_SCORE_GROUPS)
+        return;
+    t->tried++;
+    for (size_t g = 0; g < groups; g++) {
+        size_t row = ((size_t)at->batch * groups + g) * keys + (size_t)at->key;
+        product p = dot(&j->q, q_row, &j->k, row);
+
+        t->group[g] += txd_within(fabs(score - j->scale * p.sum), allowed_for(j, p));
+    }
+}
+
 /* A NaN beside a finite q.k was not computed, or `finite` names it, as it does an
  * infinity where the score is larger than any number of the format. */
-static void judge_cell(txd_score_tally *t, const job *j, product p, double score,
+static bool judge_cell(txd_score_tally *t, const job *j, product p, double score,
                        const txd_law_place *at)
 {
     double expected = j->scale * p.sum, measured = fabs(score - expected);
-    double sum = j->relative * p.size; /* before it is stored */
-    double allowed = sum + j->store * (fabs(expected) + sum) + j->tiny;
+    double allowed = allowed_for(j, p);
+    bool is_broken = !txd_within(measured, allowed);
 
     if (!isfinite(p.sum) || isnan(score) ||
         (isinf(score) && fabs(expected) + allowed > j->largest))
-        return;
-    t->broken += !txd_within(measured, allowed);
+        return false;
+    t->broken += is_broken;
     t->rr += p.sum * p.sum;
     t->sr += score * p.sum;
     t->ss += score * score;
     if (t->judged++ > 0 && !txd_law_may_be_worse(measured, allowed, t->ratio))
-        return;
+        return is_broken;
     if (t->judged == 1 ||
         txd_law_is_worse(txd_law_ratio(measured, allowed), t->ratio)) {
         t->ratio = txd_law_ratio(measured, allowed);
@@ -117,6 +143,7 @@ static void judge_cell(txd_score_tally *t, const job *j, product p, double score
         t->expected = expected;
         t->at = *at;
     }
+    return is_broken;
 }
 
 /* Row `row` of the block: batch, head and query of `at` are set. Of many keys every
@@ -137,13 +164,15 @@ static void judge_row(txd_score_tally *t, const job *j, txd_law_place *at, size_
     size_t begin = block->start[3], shift = (size_t)at->query % every;
 
     for (size_t c = (shift + every - begin % every) % every; c < keys; c += every) {
+        double score = txd_tensor_get(&block->value, row * keys + c);
         size_t key = begin + c;
 
         if (txd_mask_hides(&mask, (size_t)at->query, key) != TXD_SEEN)
             continue;
+
         at->key = (int64_t)key;
-        judge_cell(t, j, dot(&j->q, q_row, &j->k, k_row + key),
-                   txd_tensor_get(&block->value, row * keys + c), at);
+        if (judge_cell(t, j, dot(&j->q, q_row, &j->k, k_row + key), score, at))
+            try_groups(t, j, q_row, score, at);
     }
 }
 
@@ -183,12 +212,23 @@ void txd_score_join(txd_score_tally *to, const txd_score_tally *tally)
     sum.rr = to->rr + tally->rr;
     sum.sr = to->sr + tally->sr;
     sum.ss = to->ss + tally->ss;
+    sum.tried = to->tried + tally->tried;
+    for (size_t g = 0; g < TXD_SCORE_GROUPS; g++)
+        sum.group[g] = to->group[g] + tally->group[g];
     *to = sum;
 }
 
 double txd_score_ratio(const txd_score_tally *tally)
 {
     return tally->ratio;
+}
+
+int txd_score_source(const txd_score_tally *tally)
+{
+    for (int g = 0; g < TXD_SCORE_GROUPS && tally->tried > 0; g++)
+        if (tally->group[g] == tally->tried)
+            return g;
+    return -1;
 }
 
 bool txd_score_is_line(const txd_score_tally *tally)

@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* KV heads that are tried in place of the right one. */
+#define TXD_SCORE_GROUPS 32
+
 /* One head of one layer; all zero = nothing seen. */
 typedef struct txd_score_tally {
     uint64_t judged, broken;
@@ -19,6 +22,9 @@ typedef struct txd_score_tally {
     double measured, allowed, score, expected; /* of the worst cell */
     double ratio;                              /* measured / allowed */
     txd_law_place at;
+    /* Broken cells for which the keys of all KV heads were tried; those that each
+     * explains. */
+    uint32_t tried, group[TXD_SCORE_GROUPS];
     txd_status status; /* of asking for q and k */
 } txd_score_tally;
 
@@ -31,6 +37,9 @@ double txd_score_ratio(const txd_score_tally *tally);
 
 /* True if one slope through 0 explains all but a millionth of the scores. */
 bool txd_score_is_line(const txd_score_tally *tally);
+
+/* The KV head whose keys explain all that was tried; -1 if none does. */
+int txd_score_source(const txd_score_tally *tally);
 
 /* Appends ": no scale at all", ": 1/sqrt(d_model)", ... every candidate that the slope
  * fits; nothing if none does. */

@@ -96,7 +96,13 @@ static void say_head(txd_finding *finding, const state *s, int layer,
         txd_law_say(finding,
                     "query %" PRId64 ", key %" PRId64 ": the score is %s, %s x q.k is ",
                     t->at.query, t->at.key, score, claimed);
-        txd_law_say(finding, "%s; no single scale explains this head", expected);
+        txd_law_say(finding, "%s; ", expected);
+        if (txd_score_source(t) >= 0)
+            txd_law_say(finding, "it is that of the keys of KV head %d, not %zu",
+                        txd_score_source(t),
+                        txd_kv_head_of(s->claimed, (size_t)t->at.head));
+        else
+            txd_law_say(finding, "no single scale explains this head");
     } else if (fabs(slope - scale) <= 1e-4 * fabs(scale)) {
         txd_law_say(finding,
                     "query %" PRId64 ", key %" PRId64 ": the score is %s, %s x q.k is ",
@@ -207,8 +213,9 @@ const txd_check txd_check_score_scale = {
                  "the named head",
     .unit = "cells",
     .exact = true,
-    .faults = (const char *const[]){"scale_missing", "scale_by_model_width",
-                                    "scale_twice", "fp16_scores", NULL},
+    .faults =
+        (const char *const[]){"scale_missing", "scale_by_model_width", "scale_twice",
+                              "fp16_scores", "kv_heads_tiled", "kv_index_wrong", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_Q, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_K, TXD_ASK_VALUE},

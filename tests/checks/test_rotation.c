@@ -196,6 +196,39 @@ START_TEST(what_turns_otherwise_is_named)
 }
 END_TEST
 
+/* A branch for one token that turns the first head alone, or the keys alone paired the
+ * other way, as an export with the wrong number of heads leaves them. */
+START_TEST(heads_and_keys_that_turn_otherwise_alone_are_told)
+{
+    const plant other = {.width = WIDTH, .other_pairing = true};
+    driver d;
+    const txd_result *r;
+    double *q, *k, *out;
+
+    driver_init(&d);
+    claim(&d, &healthy);
+    driver_start(&d, "rotation_angle");
+    q = driver_random(&d, TXD_POINT_ATTN_Q_PROJ, 1);
+    k = driver_random(&d, TXD_POINT_ATTN_K_PROJ, 2);
+    out = turned(&d, &healthy, TXD_POINT_ATTN_Q, q);
+    memcpy(out + LENGTH * WIDTH, q + LENGTH * WIDTH,
+           sizeof *q * (HEADS - 1) * LENGTH * WIDTH);
+    driver_offer(&d, TXD_POINT_ATTN_Q_PROJ, 0, q);
+    driver_offer(&d, TXD_POINT_ATTN_Q, 0, out);
+    driver_offer(&d, TXD_POINT_ATTN_K_PROJ, 0, k);
+    driver_offer(&d, TXD_POINT_ATTN_K, 0, turned(&d, &other, TXD_POINT_ATTN_K, k));
+    r = driver_result(&d);
+    ck_assert_uint_eq(r->finding_count, 2);
+    ck_assert_str_eq(r->findings[0].site, "layers.0.attn.q");
+    ck_assert_msg(strstr(r->findings[0].message, "(in 3 of 4 heads): nothing turns") !=
+                      NULL,
+                  "%s", r->findings[0].message);
+    ck_assert_str_eq(r->findings[1].site, "layers.0.attn.k");
+    ck_assert_ptr_nonnull(strstr(r->findings[1].message, "paired the other way"));
+    driver_finish(&d);
+}
+END_TEST
+
 /* Two layers turn; token 6 of the slow pair 1 (lanes 1 and 5) by 0.6. An angle in
  * float32 may be off by 8 2^-24 0.6 of |x1| + |x2| < 2; norms by 16 roundings of
  * float64 or so. */
@@ -385,6 +418,7 @@ END_TEST
 
 TEST_MAIN(turns_as_claimed_pass_with_either_pairing_a_part_of_the_lanes_and_scaled,
           what_turns_otherwise_is_named,
+          heads_and_keys_that_turn_otherwise_alone_are_told,
           an_angle_in_float32_is_allowed_and_one_in_bfloat16_is_not,
           lanes_that_do_not_turn_are_the_same_numbers,
           what_is_not_finite_before_it_turns_leaves_them_open,

@@ -269,6 +269,8 @@ START_TEST(tiled_and_divided_kv_heads_are_told_apart)
     }
     expect(&(trial){SUBJECT_SLOPES, "kv_heads_tiled", 1, "heads = \"1\";", NULL},
            "weighted_values", "tiled over the query heads", 1);
+    expect(&(trial){SUBJECT_SLOPES, "kv_heads_tiled", 1, "heads = \"1\";", NULL},
+           "score_scale", "that of the keys of KV head 1, not 0", 1);
 }
 END_TEST
 
