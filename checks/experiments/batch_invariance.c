@@ -64,7 +64,8 @@ static txd_status run(txd_versus *v, const txd_inputs *company)
     TXD_TRY(try_neighbours(v, 0));
     if (last > 0)
         TXD_TRY(try_neighbours(v, last));
-    return try_alone(v, last);
+    TXD_TRY(try_alone(v, 0));
+    return last > 0 ? try_alone(v, last) : TXD_OK;
 }
 
 static txd_status examine(txd_experiment *e, txd_result *result)
@@ -91,7 +92,8 @@ const txd_check txd_check_batch_invariance = {
     .look_next = "the point named and what it reads, of that row, with both batches",
     .unit = "rows",
     .exact = true,
-    .faults = (const char *const[]){"norm_over_batch", "positions_of_first_row", NULL},
+    .faults = (const char *const[]){"norm_over_batch", "positions_of_first_row",
+                                    "mask_of_other_sample", NULL},
     .inapplicable = inapplicable,
     .examine = examine,
 };
