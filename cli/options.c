@@ -210,6 +210,14 @@ bool txd_options_has(const txd_options *options, const char *name)
     return txd_options_value(options, name) != NULL;
 }
 
+bool txd_options_experiment(const txd_options *options)
+{
+    const char *name = options->command->name;
+
+    return strcmp(name, "check") == 0 ||
+           (strcmp(name, "run") == 0 && txd_options_has(options, "experiments"));
+}
+
 txd_status txd_options_int(int *out, const txd_options *options, const char *name)
 {
     const char *value = txd_options_value(options, name);

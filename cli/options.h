@@ -42,6 +42,10 @@ const char *txd_options_next(const txd_options *options, const char *name, size_
 /* True if a flag, or an option, was given. */
 bool txd_options_has(const txd_options *options, const char *name);
 
+/* True if the command makes experiments (checks/check.h): gradients, and calls with a
+ * cache, beside the passes of its inputs. */
+bool txd_options_experiment(const txd_options *options);
+
 /* A non-negative number given for an option; *out is untouched if it was not. */
 txd_status txd_options_int(int *out, const txd_options *options, const char *name);
 

@@ -137,21 +137,17 @@ static txd_status open_checkpoint(txd_session *session)
     return status;
 }
 
-/* `run` makes no passes with a cache unless it makes experiments. */
-static bool has_no_cache(const txd_options *options)
-{
-    return strcmp(options->command->name, "run") == 0 &&
-           !txd_options_has(options, "experiments");
-}
-
 txd_fault_scene txd_session_scene(const txd_session *session)
 {
+    bool experiments = txd_options_experiment(session->options);
+    bool is_run = strcmp(session->options->command->name, "run") == 0;
+
     return (txd_fault_scene){.claimed = &session->claimed,
                              .inputs = &session->inputs,
                              .backend = session->backend,
                              .trained = session->checkpoint != NULL,
-                             .forward_only = !session->backward,
-                             .no_cache = has_no_cache(session->options)};
+                             .forward_only = !session->backward && !experiments,
+                             .no_cache = !experiments && is_run};
 }
 
 /* Faults are tried on the inputs of the first step, or of a later one if they cannot

@@ -266,6 +266,7 @@ START_TEST(one_token_alone_is_healthy)
         "causality,padding,mask_polarity,mask_added,attention_collapse,loss_token,"
         "grad_range,grad_row_sum,future_perturbation,causal_alignment,prefill_decode,"
         "chunked_prefill,gradient_causality");
+        "chunked_prefill,gradcheck");
 }
 END_TEST
 

@@ -48,7 +48,8 @@ static void plant(observed *o, const char *fault)
 
 /* Roundings have no slope, nor has a NaN; the others are wrong on purpose. */
 static const char *const no_slope = "softmax_bf16,fp16_scores,nan_in_weights";
-static const char *const backward_alone = "grad_zeroed,softmax_jacobian_wrong";
+static const char *const backward_alone =
+    "grad_zeroed,softmax_jacobian_wrong,gradient_scale_wrong,kv_gradient_not_summed";
 
 START_TEST(a_faulty_model_has_the_gradient_of_what_it_computes)
 {
