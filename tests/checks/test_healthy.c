@@ -265,8 +265,7 @@ START_TEST(one_token_alone_is_healthy)
         MINI "}; input : { tokens = [3]; };",
         "causality,padding,mask_polarity,mask_added,attention_collapse,loss_token,"
         "grad_range,grad_row_sum,future_perturbation,causal_alignment,prefill_decode,"
-        "chunked_prefill,gradient_causality");
-        "chunked_prefill,gradcheck");
+        "chunked_prefill,gradient_causality,gradcheck");
 }
 END_TEST
 
