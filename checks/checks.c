@@ -291,6 +291,9 @@ static void point_to_finite(txd_checks *checks)
                            "there was nothing finite to judge: see `finite`");
 }
 
+static const char nothing_offered[] = "the pass offered nothing that this law reads";
+static const char nothing_recorded[] = "not recorded: all that this law reads";
+
 static txd_status finish_entry(entry *e)
 {
     txd_result *result = &e->result;
@@ -307,7 +310,7 @@ static txd_status finish_entry(entry *e)
         else if (e->is_waiting)
             txd_entry_skip(e, txd_not_examined);
         else if (strncmp(result->note, "not recorded", 12) != 0)
-            txd_entry_skip(e, "the pass offered nothing that this law reads");
+            txd_entry_skip(e, e->choice.run ? nothing_offered : nothing_recorded);
         result->verdict = TXD_VERDICT_SKIP;
         return TXD_OK;
     }

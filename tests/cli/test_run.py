@@ -116,8 +116,9 @@ for fault in ("",) + FAULTS:
     live = exits(made.status, f"check of the cfg exits alike: {name}", "check", MINI,
                  "--format", "json", *planted) if not fault else None
     if live:
-        equal("and gives the same verdicts live", verdicts_of(live),
-              stored_verdicts("f.h5"))
+        exits(0, "a run that makes experiments, too", "run", MINI, "-o", "f.h5",
+              "--experiments")
+        equal("gives the same verdicts", verdicts_of(live), stored_verdicts("f.h5"))
 
 # --- what a recording says of itself reads back
 exits(0, "a seed of 63 bits", "run", MINI, "-o", "seed.h5", "--set",
