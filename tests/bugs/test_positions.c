@@ -6,6 +6,8 @@
  */
 #include "bug.h"
 
+#include <math.h>
+
 #include "faults/turn.h"
 
 #define Q "layers.0.attn.q"
@@ -110,6 +112,23 @@ static const toy learned_packed = LEARNED(
 static const toy turned_packed = R4("", "input : { tokens = [0, 1, 0, 1]; documents = "
                                         "[0, 0, 1, 1]; };");
 
+/* The first position is row 2. */
+static const toy learned_from_2 = {
+    "model : { preset = \"mini\"; vocab = 4; d_model = 2; n_heads = 1; n_layers = 1; "
+    "d_ff "
+    "= 4; max_seq_len = 6; position_offset = 2; }; input : { tokens = [0, 1, 2]; };",
+    {{"embed.tok.weight", "1 2 3 1 2 2 -1 3"},
+     {"embed.pos.weight", "0 0 1 1 2 2 3 3 4 4 5 5 6 6 7 7"}},
+    false,
+    0};
+
+static const toy sinusoidal = {
+    "model : { preset = \"llama\"; positions = \"sinusoidal\"; vocab = 4; d_model = 4; "
+    "n_heads = 1; n_layers = 1; d_ff = 4; }; input : { tokens = [0, 1]; };",
+    {{"embed.tok.weight", "1 2 3 1 2 2 -1 3 1 0 2 0 1 1 -2 3"}},
+    false,
+    0};
+
 /* ---- what is planted here ---- */
 
 static void first_head_alone(double out[2], const txd_turn_pair *pair)
@@ -149,6 +168,48 @@ static void not_in_order(txd_block *block)
 static txd_status keys_not_in_order(txd_plan *plan)
 {
     return bug_edit(plan, TXD_POINT_ATTN_K_PROJ, 0, not_in_order);
+}
+
+static txd_status from_row_0(txd_plan *plan)
+{
+    plan->config.position_offset = 0;
+    return TXD_OK;
+}
+
+/* An exponent that is divided as integers are is 0. */
+static void same_frequency(txd_block *block)
+{
+    size_t width = block->dims[2];
+
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++) {
+        double position = block->pass->inputs->positions[i / width];
+
+        bug_set(block, i, i % 2 ? cos(position) : sin(position));
+    }
+}
+
+/* The exponent of a lane, and twice. */
+static void frequency_of_lane(txd_block *block)
+{
+    size_t width = block->dims[2];
+
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++) {
+        double position = block->pass->inputs->positions[i / width];
+        double angle =
+            position * pow(10000, -2.0 * (double)(i % width) / (double)width);
+
+        bug_set(block, i, i % 2 ? cos(angle) : sin(angle));
+    }
+}
+
+static txd_status doubled_exponent(txd_plan *plan)
+{
+    return bug_edit(plan, TXD_POINT_EMBED_POS, -1, frequency_of_lane);
+}
+
+static txd_status integer_exponent(txd_plan *plan)
+{
+    return bug_edit(plan, TXD_POINT_EMBED_POS, -1, same_frequency);
 }
 
 #define ROW_3 "[0,0,3,*]"
@@ -194,6 +255,16 @@ static const bug rows[] = {
     {66, "oxiglade/mlx-rs#357", &four_heads, NULL, one_head_turns, "rotation_angle",
      .shown = {{Q "[0,*,0,0]", "0.283662 0.283662 0.283662 0.283662",
                 "0.283662 1 1 1"}}},
+    {67, "SamLynnEvans/Transformer#25", &sinusoidal, NULL, doubled_exponent,
+     "position_rows", "different angles",
+     .shown = {{"embed.pos[0,1,*]", "0.841471 0.540302 0.0099998 0.99995",
+                "0.841471 0.99995 0.0001 1.0"}}},
+    {68, "Kyubyong/transformer#81", &sinusoidal, NULL, integer_exponent,
+     "position_rows", "as integers are",
+     .shown = {{"embed.pos[0,1,*]", "0.841471 0.540302 0.0099998 0.99995",
+                "0.841471 0.540302 0.841471 0.540302"}}},
+    {71, "sbryngelson/ANEForge#257", &learned_from_2, NULL, from_row_0, "position_rows",
+     "differ by -2", .shown = {{"embed.pos[0,*,0]", "2 3 4", "0 1 2"}}},
     {69, "TransformerLensOrg/TransformerLens#1609", &learned_padded,
      "name = \"positions_count_padding\";", NULL, "padding_invariance",
      .shown = {{"embed.pos[1,*,0]", "0 0 0 1", "0 1 2 3"}}},
@@ -222,6 +293,9 @@ static const bug rows[] = {
     X(b64_the_base_is_another)                                                         \
     X(b65_all_lanes_turn)                                                              \
     X(b66_one_head_turns)                                                              \
+    X(b67_the_exponent_of_sinusoids_is_doubled)                                        \
+    X(b68_all_lanes_have_one_frequency)                                                \
+    X(b71_positions_begin_at_another_row)                                              \
     X(b69_padding_is_counted)                                                          \
     X(b116_positions_run_on_in_packed_texts)                                           \
     X(b164_evicted_tokens_are_not_counted)
