@@ -98,8 +98,9 @@ const txd_check txd_check_padding = {
     .look_next = "attn.masked in the columns of padding keys; the same tokens without "
                  "padding must give the same rows",
     .unit = "cells",
-    .faults = (const char *const[]){"padding_ignored", "memory_padding_ignored",
-                                    "mask_inverted", "mask_fill_too_weak", NULL},
+    .faults = (const char *const[]){"padding_ignored", "mask_on_queries",
+                                    "memory_padding_ignored", "mask_inverted",
+                                    "mask_fill_too_weak", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 0},

@@ -141,6 +141,10 @@ static const struct {
 } others[] = {
     {"mask_fill_finite", "any finite number in place of -inf is one too many"},
     {"norm_eps_tiny", "below float32's rounding: found in float64"},
+    {"window_off_by_one", "positions are whole numbers"},
+    {"mask_added", "hidden keys are seen at any strength"},
+    {"sentinel_above_scores", "above all scores it leaves nothing of a row, else all"},
+    {"dropout_in_eval", "a weight that is dropped is missing whole"},
     {"init_too_large", threshold},
     {"stream_overflows", threshold},
     {"embedding_too_large", threshold},
