@@ -340,6 +340,7 @@ const txd_check txd_check_headroom = {
     .look_next = "the probe stats at resid.post, attn.scores and mlp.out over the "
                  "layers; precision.backend",
     .unit = "values",
+    .allowance = "checks.headroom.near x the largest number of the format",
     .faults = (const char *const[]){"stream_overflows", NULL},
     .keys = txd_keys_headroom,
     .needs = (const struct txd_check_need[]){{TXD_POINT_COUNT, TXD_ASK_STATS},

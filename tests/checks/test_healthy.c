@@ -15,7 +15,7 @@
     "input : { tokens = ([1, 5, 9, 2, 7, 3, 11, 40], [4, 4, 8], [3, 1, 2, 9, 60]); "
 
 /* Laws that may have something to tell of a healthy model. */
-static const char *const telling = "norm_moments,attention_collapse";
+static const char *const telling = "norm_moments,attention_collapse,initial_loss";
 
 /* The size of a trained model's gradient is a matter of the text. */
 static bool may_warn(const txd_result *r, const char *cfg)
@@ -242,7 +242,7 @@ START_TEST(variants_of_the_mask_are_healthy)
 {
     expect_silence(MINI "}; mask : { window = 3; }; " RAGGED "};", "");
     expect_silence(MINI "}; mask : { window = 1; }; " RAGGED "pad = \"left\"; };",
-                   "attention_collapse");
+                   "attention_collapse,sink_heads");
     expect_silence(MINI "}; mask : { causal = false; }; " RAGGED "};",
                    "causality,future_perturbation");
     expect_silence(
@@ -252,7 +252,7 @@ START_TEST(variants_of_the_mask_are_healthy)
     expect_silence(MINI "}; mask : { evaluate_hidden = \"always\"; }; "
                         "input : { tokens = [1, 2, 3, 4, 5, 6]; "
                         "documents = [0, 0, 1, 1, 1, 2]; };",
-                   "padding,attention_collapse");
+                   "padding,attention_collapse,sink_heads");
     expect_silence(MINI "}; " RAGGED "steps = 2; };", "attention_collapse");
 }
 END_TEST
@@ -265,7 +265,7 @@ START_TEST(one_token_alone_is_healthy)
         MINI "}; input : { tokens = [3]; };",
         "causality,padding,mask_polarity,mask_added,attention_collapse,loss_token,"
         "grad_range,grad_row_sum,future_perturbation,causal_alignment,prefill_decode,"
-        "chunked_prefill,gradient_causality,gradcheck");
+        "chunked_prefill,gradient_causality,gradcheck,sink_heads,initial_loss");
 }
 END_TEST
 

@@ -63,6 +63,9 @@ static bool cannot_act(const trial *t)
         {"embedding_too_large,position_too_small",
          "stories260K,llama,sandwich,slopes,ranges,packed"}, /* nothing is added */
         {"init_too_large", "stories260K,gpt-nano-sort"},     /* trained */
+        {"head_init_too_large", "stories260K,gpt-nano-sort,gpt2,post,cross,sandwich,"
+                                "branch,slopes,left"}, /* or tied */
+        {"massive_channel", "sandwich,branch"},        /* norms over the branches */
         {"post_ln", "post,sandwich,branch,parallel"},
         {"embedding_scale_*", "stories260K,gpt-nano-sort,mini,gpt2,llama,post,cross,"
                               "branch,parallel,slopes,ranges,packed"}, /* no scale */

@@ -147,6 +147,8 @@ static const struct {
     {"dropout_in_eval", "a weight that is dropped is missing whole"},
     {"init_too_large", threshold},
     {"stream_overflows", threshold},
+    {"head_init_too_large", threshold},
+    {"units_dead", threshold},
     {"embedding_too_large", threshold},
     {"position_too_small", threshold},
 };

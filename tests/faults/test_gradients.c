@@ -56,6 +56,7 @@ static double error_of(const char *more, const char *faults, const char **where)
  * positions are not on the bench; nor is what the decoder itself does by
  * another configuration. What gives zeros alone has no slope to measure: see below. */
 static const char *const elsewhere =
+    "units_dead,"
     "bias_dropped,"
     "sentinel_above_scores,mask_of_other_sample,mask_on_queries,"
     "softmax_bf16,fp16_scores,cross_causal,padding_ignored,memory_padding_ignored,"
@@ -71,6 +72,7 @@ static const char *model_for(const char *fault)
     } models[] = {
         {"rope_*,position_offset", "positions = \"rotary\"; head_dim = 8;"},
         {"softcap_missing", "score_softcap = 1.5;"},
+        {"head_init_too_large", "tie_embeddings = false;"},
         {"sinks_ignored", "sinks = true;"},
         {"qk_norm_missing", "qk_norm = \"head\";"},
         {"*", ""},

@@ -87,15 +87,17 @@ START_TEST(a_fault_of_a_layer_changes_it_and_none_before_it)
 }
 END_TEST
 
-/* Planted at layer 0 along one axis (b, h, q) of scores, masked and weights. */
+/* Planted at layer 0 along one axis (b, h, q) of scores, masked and weights; of what
+ * the heads give alone, where the fault acts later than these. */
 static void expect_confined(const char *name, const char *selector, int axis)
 {
-    static const char *const points[] = {"scores", "masked", "weights"};
+    const bool late = strcmp(name, "head_dead") == 0;
+    const char *const points[] = {late ? "heads" : "scores", "masked", "weights"};
     const bool padded = strcmp(name, "memory_padding_ignored") == 0; /* in row 2 */
     const bool cross = padded || strcmp(name, "cross_causal") == 0;
     const size_t heads = strcmp(name, "alibi_slopes_wrong") == 0 ? 6 : 4;
-    const size_t dims[4] = {PLANTED_BATCH, heads, PLANTED_LENGTH,
-                            cross ? PLANTED_MEMORY : PLANTED_LENGTH};
+    size_t dims[4] = {PLANTED_BATCH, heads, PLANTED_LENGTH,
+                      cross ? PLANTED_MEMORY : PLANTED_LENGTH};
     size_t changed = 0, chosen = axis == 0 && !padded ? 1 : 2;
     /* Of batch row 1, the last query is padding. */
     const bool last = strcmp(name, "fully_masked_row") == 0 && axis == 0;
@@ -105,7 +107,9 @@ static void expect_confined(const char *name, const char *selector, int axis)
     snprintf(use, sizeof use, "{ name = \"%s\"; layers = 0; %s = %zu; %s }", name,
              selector, chosen, last ? "queries = 2;" : "");
     planted_run(&p, model_for(name), use);
-    for (int i = 0; i < 3; i++) {
+    if (late)
+        dims[3] = p.healthy.config.value_dim;
+    for (int i = 0; i < (late ? 1 : 3); i++) {
         snprintf(site, sizeof site, "layers.0.%s.%s", cross ? "cross" : "attn",
                  points[i]);
         ck_assert_msg(planted_differences_along(&p, site, dims, axis, chosen, false) ==

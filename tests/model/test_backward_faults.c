@@ -33,7 +33,7 @@ static void begin(observed *o, const char *cfg)
 /* Mild: a loss that is all steps has no slope to measure. */
 static txd_status try_to_plant(observed *o, const char *fault)
 {
-    bool wild = strcmp(fault, "init_too_large") == 0;
+    bool wild = txd_glob_list("init_too_large,head_init_too_large", fault);
     char text[128];
 
     snprintf(text, sizeof text, "faults = ( { name = \"%s\"; %s } );", fault,
