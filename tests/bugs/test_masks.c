@@ -34,6 +34,9 @@ static const toy left_padded = UNIFORM(
     "input : { tokens = ([0, 1, 2, 3], [2, 3]); pad = \"left\"; pad_id = 4; };");
 static const toy right_padded =
     UNIFORM("input : { tokens = ([0, 1, 2, 3], [0, 1]); };");
+static const toy last_is_padding =
+    UNIFORM("input : { tokens = ([0, 1, 2], [0, 1]); }; mask : { causal = false; "
+            "masked_row = \"uniform\"; };");
 static const toy packed =
     UNIFORM("input : { tokens = [0, 1, 2, 3]; documents = [0, 0, 1, 1]; };");
 static const toy packed_anew = UNIFORM(
@@ -151,6 +154,10 @@ static const bug rows[] = {
      NULL, "mask_layout",
      .shown = {{HEADS "[1,*,0,*]", "1.5 1.5", "3.75 1.5"},
                {HEADS "[0,*,0,*]", "3.75 3.75", "3.75 1.5"}}},
+    {15, "lsdefine/attention-is-all-you-need-keras#16", &last_is_padding,
+     "name = \"mask_on_queries\";", NULL, "padding",
+     .shown = {{WEIGHTS "[1,0,0,*]", "0.5 0.5 0", "0.333333 0.333333 0.333333"},
+               {WEIGHTS "[1,0,2,*]", "0.5 0.5 0", "0.333333 0.333333 0.333333"}}},
     {16, "huggingface/nanoVLM#204", &packed, "name = \"documents_ignored\";",
      .law = "packed_separate"},
     {16, "huggingface/nanoVLM#204", &packed, "name = \"documents_ignored\";", NULL,
@@ -196,6 +203,7 @@ static const bug rows[] = {
     X(b12_a_mask_after_the_softmax_with_new_sums_is_equal)                             \
     X(b13_padding_is_left_out_of_the_loss_but_not_of_attention)                        \
     X(b14_masks_are_tiled_over_batch_and_heads)                                        \
+    X(b15_a_mask_of_padding_lies_along_the_queries)                                    \
     X(b16_packed_texts_see_each_other)                                                 \
     X(b17_new_positions_do_not_keep_packed_texts_apart)                                \
     X(b18_a_window_is_one_key_too_wide)                                                \

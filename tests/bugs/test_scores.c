@@ -81,6 +81,13 @@ static const toy slopes = {
     false,
     0};
 
+/* Values 1, 2, 4, 8; scores of 0. */
+static const toy uniform = {
+    MODEL("head_dim = 4; value_dim = 1;") "input : { tokens = [0, 1, 2, 3]; };",
+    {UNITS, {"layers.0.attn.q.weight", "all=0"}, {"layers.0.attn.v.weight", "1 2 4 8"}},
+    true,
+    0};
+
 /* ---- what is planted here ---- */
 
 #define SCALED(name, scale)                                                            \
@@ -169,6 +176,16 @@ static const bug rows[] = {
                 "-0.707107 -0.353553 -0.176777 -0.088388",
                 "-0.629961 -0.396850 -0.25 -0.157490 -0.099213 -0.0625 -0.039373 "
                 "-0.024803 -0.015625 -0.009843 -0.006201 -0.003906"}}},
+    {46, "labmlai/annotated_deep_learning_paper_implementations#146", &uniform,
+     "name = \"softmax_over_queries\";", NULL, "row_sum",
+     .shown = {{"sums of " WEIGHTS, "1 1 1 1", "0.25 0.583333 1.083333 2.083333"},
+               {HEADS, "1 1.5 2.333333 3.75", "0.25 0.916667 2.916667 10.916667"}}},
+    {96, "pytorch/pytorch#124464", &uniform,
+     "name = \"dropout_in_eval\"; strength = 0.2;", NULL, "row_sum",
+     .shown = {{WEIGHTS "[0,0,0,*]", "1 0 0 0", "1.25 0 0 0"}}},
+    {97, "pytorch/pytorch#42929", &uniform,
+     "name = \"dropout_in_eval\"; strength = 0.2;", .law = "weight_range",
+     .word = "dropout"},
     {134, "omihub777/ViT-CIFAR#11", &dot_8, NULL, by_model_width, "score_scale",
      "flatter", .shown = {{WEIGHTS ROW_1, "0.731059 0.268941", "0.587479 0.412521"}}},
 };
@@ -186,6 +203,9 @@ static const bug rows[] = {
     X(b98_the_cap_of_scores_is_dropped)                                                \
     X(b99_a_sink_is_never_enabled)                                                     \
     X(b72_slopes_are_one_geometric_series)                                             \
+    X(b46_the_softmax_runs_over_queries)                                               \
+    X(b96_dropout_in_evaluation)                                                       \
+    X(b97_weights_are_recorded_behind_the_dropout)                                     \
     X(b134_a_scale_by_the_width_of_the_model_is_flatter)
 
 BUGS_MAIN(LIST, "bugs_scores.txt")
