@@ -152,7 +152,8 @@ START_TEST(a_query_of_a_later_tile_is_the_one_that_changes)
         planted p;
 
         if (!takes(txd_fault_at(f), TXD_FAULT_QUERIES) ||
-            txd_glob_list("padding_ignored,mask_of_other_sample,mask_on_queries", name) ||
+            txd_glob_list("padding_ignored,mask_of_other_sample,mask_on_queries",
+                          name) ||
             txd_glob_list(cached, name) || txd_fault_is_backward(txd_fault_at(f)))
             continue;
         faults++;
