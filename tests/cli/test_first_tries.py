@@ -101,11 +101,19 @@ def listed_faults():
         for name in lines:
             write("planted.cfg", read("faulty.cfg").decode() +
                   f'faults = ( {{ name = "{name}"; }} );\n')
-            planted = txdiag("run", "planted.cfg", "-o", "x.h5")
+            # Calls with a cache are made by experiments.
+            more = ["--experiments"] if re.match("cache_|mask_top_left", name) else []
+            planted = txdiag("run", "planted.cfg", "-o", "x.h5", *more)
             if (planted.status != 2) != (lines[name] == "can act here"):
                 different.append(f"{name}, {lines[name]}: {planted}")
         ok(f"{family}: run says of each fault what the list says", not different,
            "\n".join(different))
+    cfg("faulty.cfg", "gemma2", "input : { tokens = ( [1, 2, 3, 4] ); };\n"
+        'faults = ( { name = "cache_hole"; } );')
+    refused = exits(2, "a run without calls refuses their faults", "run", "faulty.cfg",
+                    "-o", "x.h5")
+    holds("and says who makes them", refused.err, "--experiments",
+          "txdiag check MODEL.cfg")
 
 
 def unused_fields():
