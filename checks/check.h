@@ -169,6 +169,7 @@ typedef struct txd_experiment_setup {
     const txd_plan *plan;     /* NULL = no faults */
     const txd_inputs *inputs; /* of a step, with the memory that an encoder makes */
     int threads;              /* 0 = all */
+    double memory;            /* bytes that one pass may take; 0 = any */
     /* Called now and then, with the number of the experiment and 0 of 1; non-zero stops
      * with ERR_INTERRUPTED. NULL = never. */
     int (*progress)(void *self, int number, size_t done, size_t total);

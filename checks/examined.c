@@ -62,7 +62,9 @@ static txd_status examine(txd_entry *entry, const txd_experiment_setup *setup,
     txd_experiment_destroy(experiment);
     if (status == TXD_ERR_MEMORY || status == TXD_ERR_INTERRUPTED)
         return status;
-    if (status != TXD_OK) {
+    if (status == TXD_ERR_LIMIT) {
+        txd_entry_skip(entry, txd_message());
+    } else if (status != TXD_OK) {
         result->verdict = TXD_VERDICT_OPEN;
         snprintf(result->note, sizeof result->note, "%s", txd_message());
     } else if (result->verdict == TXD_VERDICT_PASS && result->evaluated == 0) {

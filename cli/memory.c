@@ -21,3 +21,11 @@ txd_status txd_memory_allows(double bytes, const char *what, const char *remedy)
                     txd_output_bytes(needed, sizeof needed, bytes),
                     txd_output_bytes(there, sizeof there, has), remedy);
 }
+
+/* The model may have the other half. */
+double txd_memory_beside(void)
+{
+    double pages = (double)sysconf(_SC_PHYS_PAGES);
+
+    return pages > 0 ? pages * (double)sysconf(_SC_PAGESIZE) / 2 : 0;
+}

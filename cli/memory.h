@@ -12,4 +12,7 @@
  * `remedy` says what to make smaller. */
 txd_status txd_memory_allows(double bytes, const char *what, const char *remedy);
 
+/* Bytes that a pass beside a bound model may take. */
+double txd_memory_beside(void);
+
 #endif

@@ -131,6 +131,7 @@ static txd_status run_experiments(txd_passes *passes, const txd_options *options
                                   .plan = session->plan,
                                   .inputs = &inputs,
                                   .threads = options->threads,
+                                  .memory = txd_memory_beside(),
                                   .progress = show_experiment,
                                   .progress_self = &progress};
     txd_status status;

@@ -106,10 +106,10 @@ static int show(void *self, int step, size_t done, size_t total)
     return e->setup->progress(e->setup->progress_self, e->number, 0, 1);
 }
 
-txd_status txd_experiment_run(txd_run **out, const txd_experiment *e,
-                              const txd_experiment_how *how)
+static txd_run_options options_of(const txd_experiment *e,
+                                  const txd_experiment_how *how)
 {
-    const txd_run_options options = {
+    return (txd_run_options){
         .claimed = e->setup->claimed,
         .plan = how->claimed ? NULL : e->setup->plan,
         .taps = how->taps,
@@ -120,8 +120,37 @@ txd_status txd_experiment_run(txd_run **out, const txd_experiment *e,
         .progress = e->setup->progress ? show : NULL,
         .progress_self = (void *)(uintptr_t)e,
     };
+}
 
-    return txd_run_create(out, how->model ? how->model : e->setup->model, &options);
+static const txd_model *model_of(const txd_experiment *e, const txd_experiment_how *how)
+{
+    return how->model ? how->model : e->setup->model;
+}
+
+txd_status txd_experiment_run(txd_run **out, const txd_experiment *e,
+                              const txd_experiment_how *how)
+{
+    const txd_run_options options = options_of(e, how);
+
+    return txd_run_create(out, model_of(e, how), &options);
+}
+
+txd_status txd_experiment_fits(const txd_experiment *e, const txd_experiment_how *how,
+                               const txd_inputs *inputs)
+{
+    const txd_run_options options = options_of(e, how);
+    const txd_extent extent = txd_inputs_extent(inputs);
+    size_t bytes;
+
+    if (e->setup->memory <= 0)
+        return TXD_OK;
+    TXD_TRY(txd_run_bytes(&bytes, model_of(e, how), &options, &extent));
+    if ((double)bytes <= e->setup->memory)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_LIMIT,
+                    "a pass of it would take %.3g GB of memory, of which it may take "
+                    "%.3g",
+                    (double)bytes / 1e9, e->setup->memory / 1e9);
 }
 
 txd_status txd_experiment_pass(const txd_experiment *e, const txd_experiment_how *how,
@@ -130,6 +159,7 @@ txd_status txd_experiment_pass(const txd_experiment *e, const txd_experiment_how
     txd_run *run;
     txd_status status;
 
+    TXD_TRY(txd_experiment_fits(e, how, inputs));
     TXD_TRY(txd_experiment_run(&run, e, how));
     status = txd_run_pass(run, inputs, 0);
     txd_run_destroy(run);

@@ -54,7 +54,11 @@ typedef struct txd_experiment_how {
 txd_status txd_experiment_run(txd_run **out, const txd_experiment *experiment,
                               const txd_experiment_how *how);
 
-/* One pass of a run of its own. */
+/* ERR_LIMIT, for which the law is skipped, if a pass takes more memory than it may. */
+txd_status txd_experiment_fits(const txd_experiment *experiment,
+                               const txd_experiment_how *how, const txd_inputs *inputs);
+
+/* One pass of a run of its own, if it fits. */
 txd_status txd_experiment_pass(const txd_experiment *experiment,
                                const txd_experiment_how *how, const txd_inputs *inputs);
 

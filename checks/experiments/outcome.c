@@ -69,6 +69,7 @@ txd_status txd_outcome_of(txd_outcome *out, const txd_experiment *e,
 
     *out = (txd_outcome){0};
     with.backward = txd_inputs_pairs(&e->inputs) > 0;
+    TXD_TRY(txd_experiment_fits(e, &with, &e->inputs));
     TXD_TRY(txd_experiment_run(&run, e, &with));
     status = txd_run_pass(run, &e->inputs, 0);
     if (status == TXD_OK)

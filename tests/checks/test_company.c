@@ -316,32 +316,74 @@ static int stop(void *self, int number, size_t done, size_t total)
     return (*left)-- <= 0;
 }
 
-START_TEST(an_interrupt_stops_in_the_middle_of_a_pass)
-{
-    txd_check_select select = {.only = "future_perturbation"};
-    txd_run_options options = {0};
-    txd_check_context context = {.run = &options, .format = TXD_F32};
-    txd_experiment_setup setup = {.progress = stop};
+/* Laws that wait for their experiments, and what these are given. */
+typedef struct waiting {
+    live l;
+    txd_run_options options;
     txd_checks *checks;
     txd_inputs inputs;
-    int left = 4;
-    live l;
+    txd_experiment_setup setup;
+} waiting;
 
-    live_run(&l, DRAWN TWO_ROWS, "row_sum");
-    context.claimed = options.claimed = setup.claimed = setup.actual = &l.claimed;
-    OK(txd_backend_find(&setup.backend, "cpu32"));
-    OK(txd_input_source_step(&inputs, l.source, l.arena, 0));
-    setup.model = l.model;
-    setup.params = l.params;
-    setup.inputs = &inputs;
-    setup.threads = 1;
-    setup.progress_self = &left;
-    OK(txd_checks_create(&checks, &context, l.root, &select, NULL, NULL));
-    ck_assert_uint_eq(txd_checks_experiments(checks), 1);
-    ck_assert_int_eq(txd_checks_experiment(checks, &setup), TXD_ERR_INTERRUPTED);
+static void wait_for(waiting *w, const char *only)
+{
+    txd_check_select select = {.only = only};
+    txd_check_context context = {.run = &w->options, .format = TXD_F32};
+
+    *w = (waiting){0};
+    live_run(&w->l, DRAWN TWO_ROWS, "row_sum");
+    context.claimed = w->options.claimed = &w->l.claimed;
+    OK(txd_input_source_step(&w->inputs, w->l.source, w->l.arena, 0));
+    w->setup = (txd_experiment_setup){.claimed = &w->l.claimed,
+                                      .actual = &w->l.claimed,
+                                      .model = w->l.model,
+                                      .params = w->l.params,
+                                      .inputs = &w->inputs,
+                                      .threads = 1};
+    OK(txd_backend_find(&w->setup.backend, "cpu32"));
+    OK(txd_checks_create(&w->checks, &context, w->l.root, &select, NULL, NULL));
+    ck_assert_uint_eq(txd_checks_experiments(w->checks), 1);
+}
+
+static void stop_waiting(waiting *w)
+{
+    txd_checks_destroy(w->checks);
+    live_finish(&w->l);
+}
+
+START_TEST(an_interrupt_stops_in_the_middle_of_a_pass)
+{
+    int left = 4;
+    waiting w;
+
+    wait_for(&w, "future_perturbation");
+    w.setup.progress = stop;
+    w.setup.progress_self = &left;
+    ck_assert_int_eq(txd_checks_experiment(w.checks, &w.setup), TXD_ERR_INTERRUPTED);
     ck_assert_int_lt(left, 4);
-    txd_checks_destroy(checks);
-    live_finish(&l);
+    stop_waiting(&w);
+}
+END_TEST
+
+START_TEST(a_pass_that_takes_more_memory_than_it_may_is_not_made)
+{
+    const double limits[] = {1e9, 1e4};
+
+    for (int i = 0; i < 2; i++) {
+        const txd_result *results;
+        size_t count;
+        waiting w;
+
+        wait_for(&w, "gradient_causality");
+        w.setup.memory = limits[i];
+        OK(txd_checks_experiment(w.checks, &w.setup));
+        OK(txd_checks_finish(&results, &count, w.checks));
+        ck_assert_int_eq(results[0].verdict,
+                         i == 0 ? TXD_VERDICT_PASS : TXD_VERDICT_SKIP);
+        if (i == 1)
+            ck_assert_ptr_nonnull(strstr(results[0].note, "GB of memory"));
+        stop_waiting(&w);
+    }
 }
 END_TEST
 
@@ -353,4 +395,5 @@ TEST_MAIN(findings_name_the_first_point_that_moved_and_why,
           attention_that_passes_nothing_back_is_found, nan_leaves_all_of_them_open,
           a_row_alone_gets_company,
           where_something_is_recorded_they_are_skipped_with_the_reason,
-          an_interrupt_stops_in_the_middle_of_a_pass)
+          an_interrupt_stops_in_the_middle_of_a_pass,
+          a_pass_that_takes_more_memory_than_it_may_is_not_made)
