@@ -91,6 +91,7 @@ const txd_check txd_check_batch_invariance = {
         "are used for all",
     .look_next = "the point named and what it reads, of that row, with both batches",
     .unit = "rows",
+    .allowance = "16 times the measured noise of rounding",
     .exact = true,
     .faults = (const char *const[]){"norm_over_batch", "positions_of_first_row",
                                     "mask_of_other_sample", NULL},

@@ -77,6 +77,7 @@ const txd_check txd_check_batch_permutation = {
         "where an interleave is meant, and the other way round",
     .look_next = "the point named and what it reads, of that row, in both orders",
     .unit = "rows",
+    .allowance = "16 times the measured noise of rounding",
     .exact = true,
     .faults = (const char *const[]){"positions_of_first_row", NULL},
     .examine = examine,

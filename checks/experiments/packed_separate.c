@@ -80,6 +80,7 @@ const txd_check txd_check_packed_separate = {
         "an operation over tokens that knows nothing of documents",
     .look_next = "the point named and what it reads, of that token, packed and alone",
     .unit = "rows",
+    .allowance = "16 times the measured noise of rounding",
     .exact = true,
     .faults = (const char *const[]){"documents_ignored", "positions_not_reset",
                                     "norm_axis_tokens", NULL},

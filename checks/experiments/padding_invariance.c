@@ -150,6 +150,7 @@ const txd_check txd_check_padding_invariance = {
     .look_next = "the point named and what it reads, of that token, with and without "
                  "padding",
     .unit = "rows",
+    .allowance = "16 times the measured noise of rounding",
     .exact = true,
     .faults = (const char *const[]){"padding_ignored", "norm_axis_tokens",
                                     "positions_count_padding", NULL},
