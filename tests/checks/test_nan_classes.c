@@ -332,6 +332,29 @@ START_TEST(an_eps_that_is_lost)
 }
 END_TEST
 
+/* ---- digits that are lost ---- */
+
+START_TEST(angles_in_half_precision_are_no_nan)
+{
+    nan_class_expect_finite(
+        &(nan_class){
+            .cfg = "model : { preset = \"llama\"; d_model = 32; n_heads = 4; " SIZES
+                   "}; " TOKENS "faults : ( { name = "
+                   "\"rope_half_precision\"; layers = \"%d\"; } );"},
+        "rotation_angle");
+}
+END_TEST
+
+START_TEST(a_multiplier_that_is_rounded_is_no_nan)
+{
+    nan_class_expect_finite(
+        &(nan_class){.cfg = "model : { preset = \"llama\"; d_model = 32; n_heads = 4; "
+                            "embed_scale = 6.93; " SIZES "}; " TOKENS
+                            "faults : ( { name = \"embedding_scale_rounded\"; } );"},
+        "embedding_sum");
+}
+END_TEST
+
 /* ---- what is harmless ---- */
 
 START_TEST(another_order_of_sums_draws_no_accusation)
@@ -368,5 +391,6 @@ TEST_MAIN(a_fully_masked_row, a_fully_masked_row_of_a_finite_fill_is_no_nan,
           a_softmax_in_half_precision_is_no_nan, an_mlp_that_overflows,
           a_weight_beyond_the_format, a_stream_that_overflows,
           an_mlp_whose_gradient_overflows, an_eps_that_is_lost,
+          angles_in_half_precision_are_no_nan, a_multiplier_that_is_rounded_is_no_nan,
           another_order_of_sums_draws_no_accusation,
           what_padded_rows_hold_draws_no_accusation)
