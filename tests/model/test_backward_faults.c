@@ -199,9 +199,12 @@ static txd_status again_merge(void *self, const txd_block *block, const void *sl
 
 START_TEST(attention_is_computed_again_to_the_bit_whatever_faults_do)
 {
+    size_t acted = 0;
+
     for (size_t f = 0; txd_fault_at(f) != NULL; f++) {
         observed o = {0}, back = {0};
         struct again again = {&o, 0};
+        txd_status status;
         txd_tap tap = {.name = "again",
                        .self = &again,
                        .gradients = true,
@@ -210,7 +213,13 @@ START_TEST(attention_is_computed_again_to_the_bit_whatever_faults_do)
                        .merge = again_merge};
 
         begin(&o, CROSS);
-        plant(&o, txd_fault_name(txd_fault_at(f)));
+        status = try_to_plant(&o, txd_fault_name(txd_fault_at(f)));
+        ck_assert(status == TXD_OK || status == TXD_ERR_INAPPLICABLE);
+        if (status != TXD_OK) {
+            observe_finish(&o);
+            continue;
+        }
+        acted++;
         OK(observe_pass(&o));
         begin(&back, CROSS);
         plant(&back, txd_fault_name(txd_fault_at(f)));
@@ -220,6 +229,7 @@ START_TEST(attention_is_computed_again_to_the_bit_whatever_faults_do)
         observe_finish(&o);
         observe_finish(&back);
     }
+    ck_assert_uint_gt(acted, 30);
 }
 END_TEST
 
