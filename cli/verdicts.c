@@ -99,9 +99,22 @@ static void say_fault(const txd_session *session, const txd_fault_use *use,
     txd_text_finish(&laws);
 }
 
+/* Of a single fault any law that fails has noticed it, named or not. */
+static bool is_plain(const txd_session *session, const txd_result *results,
+                     size_t count)
+{
+    bool fails = false;
+
+    for (size_t i = 0; i < count; i++)
+        fails |= results[i].verdict == TXD_VERDICT_FAIL;
+    return fails && session->fault_count == 1;
+}
+
 void txd_verdicts_say_unnoticed(const txd_session *session, const txd_result *results,
                                 size_t count)
 {
+    if (is_plain(session, results, count))
+        return;
     for (size_t i = 0; i < session->fault_count; i++)
         if (!txd_verdicts_notice(session->faults[i].name, results, count))
             say_fault(session, &session->faults[i], results, count);

@@ -10,7 +10,8 @@
 #include "cli/session.h"
 
 /* On stderr, of every planted fault of which each law that names it, and was selected,
- * passed or was skipped: exit 0 would look as if the fault were not there. */
+ * passed or was skipped: exit 0 would look as if the fault were not there. Nothing is
+ * said of a single fault if any law fails. */
 void txd_verdicts_say_unnoticed(const txd_session *session, const txd_result *results,
                                 size_t count);
 

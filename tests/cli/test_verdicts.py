@@ -36,12 +36,17 @@ def verdicts(result):
 
 # --- a planted fault that nothing can notice
 post = model("opt_post")
-for how in ("run", "check"):
-    result = exits(0, f"{how}: an effect below rounding breaks no law", how, post,
+for how in (("run",), ("check", "--skip", "precision_ladder")):
+    result = exits(0, f"{how[0]}: an effect below rounding breaks no law", *how, post,
                    *fault("norm_eps_tiny"))
     equal("its law passed", verdicts(result)["norm_output"], "PASS")
     holds("that nobody noticed is said", result.err, "planted, but no law noticed it: "
           "norm_eps_tiny", "norm_output passed", "--backend ref64", "another strength")
+result = exits(1, "the ladder of precisions finds it", "check", post,
+               *fault("norm_eps_tiny"))
+equal("as the only law", [law for law, verdict in verdicts(result).items()
+                          if verdict == "FAIL"], ["precision_ladder"])
+ok("and so it is noticed", "no law noticed" not in result.err, result.err)
 result = exits(1, "what it advises", "run", post, *fault("norm_eps_tiny"), "--backend",
                "ref64")
 ok("helps", "no law noticed" not in result.err and "FAIL norm_output" in result.out,
