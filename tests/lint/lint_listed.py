@@ -9,8 +9,8 @@ import sys
 import tree
 
 NAME = "listed"
-FOLDERS = ("lib/formats/families", "lib", "probes", "checks", "viz", "cli",
-           "examples/seeds", "examples", "tests/fuzz")
+FOLDERS = ("lib/formats/families", "lib/formats/tokenizers", "lib", "probes", "checks",
+           "viz", "cli", "examples/seeds", "examples", "tests/fuzz")
 
 
 def listing(root, folder):
