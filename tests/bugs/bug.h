@@ -74,6 +74,8 @@ extern const txd_fault_use bug_everywhere;
 /* The softmax of all cells, of which hidden ones become 0; the rest is divided by its
  * sum. */
 txd_status bug_mask_then_renormalise(txd_plan *plan);
+/* A kernel of attention writes zeros where the query is padding. */
+txd_status bug_zero_padding(txd_plan *plan);
 
 #define BUG_TEST(name)                                                                 \
     START_TEST(name)                                                                   \

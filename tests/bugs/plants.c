@@ -43,3 +43,18 @@ txd_status bug_mask_then_renormalise(txd_plan *plan)
 
     return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
 }
+
+static void zeros_in_padding(txd_block *block)
+{
+    size_t each = txd_tensor_count(&block->value) / block->dims[0] / block->dims[1];
+
+    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
+        if (block->pass->inputs->valid[i / each] == 0)
+            bug_set(block, i, 0);
+}
+
+txd_status bug_zero_padding(txd_plan *plan)
+{
+    TXD_TRY(bug_edit(plan, TXD_POINT_ATTN_MERGED, 0, zeros_in_padding));
+    return bug_edit(plan, TXD_POINT_ATTN_OUT, 0, zeros_in_padding);
+}

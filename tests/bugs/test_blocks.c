@@ -25,20 +25,8 @@
     "input : { tokens = [" tokens "]; };", {{"embed.tok.weight", embeddings}, STILL},  \
         false, 0
 
-static const toy small_deviation = {MODEL("gpt2", "4", "norm_eps = 1e-12;") TOKENS(
-    "0.001 -0.001 0.001 -0.001 1 2 3 5 0 1 0 1 1 0 0 2", "0, 1")};
 static const toy three_four = {MODEL("llama", "2", "norm_eps = 0.0;")
                                    TOKENS("3 4 1 2 2 1 5 3", "0, 1")};
-static const toy two_tokens = {MODEL("gpt2", "2", "norm_eps = 1e-12;")
-                                   TOKENS("1 2 3 6 2 1 5 3", "0, 1")};
-static const toy from_1 = {
-    MODEL("llama", "2",
-          "norm_eps = 0.0; norm_offset = 1.0;") "input : { tokens = [0, 1]; };",
-    {{"embed.tok.weight", "1 1 1 2 2 1 5 3"},
-     {"layers.0.norm1.weight", "all=0.5"},
-     STILL},
-    false,
-    0};
 static const toy three_one = {MODEL("gpt2", "2", "norm_eps = 1e-12;")
                                   TOKENS("3 1 1 2 2 1 5 3", "0, 1")};
 
@@ -158,82 +146,6 @@ static const toy untrained = {
 
 /* ---- what is planted here ---- */
 
-static double mean_square(const struct txd_norm_args *a, size_t row)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < a->width; i++)
-        sum += pow(txd_wrap_get(&a->at, a->x, row * a->width + i), 2);
-    return sum / (double)a->width;
-}
-
-/* Times the root of the mean square, not by it. */
-static txd_status multiplied(txd_ctx *ctx, const struct txd_norm_args *a)
-{
-    (void)ctx;
-    for (size_t i = 0; i < a->rows * a->width; i++)
-        txd_wrap_set(&a->at, a->out, i,
-                     txd_wrap_get(&a->at, a->x, i) *
-                         sqrt(mean_square(a, i / a->width)));
-    return TXD_OK;
-}
-
-static txd_status norm_inverted(txd_plan *plan)
-{
-    static const struct txd_ops mine = {.norm = multiplied};
-
-    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
-}
-
-/* Mean and variance over the tokens and the lanes together. */
-static txd_status jointly(txd_ctx *ctx, const struct txd_norm_args *a)
-{
-    size_t count = a->rows * a->width;
-    double mean = 0, variance = 0;
-
-    (void)ctx;
-    for (size_t i = 0; i < count; i++)
-        mean += txd_wrap_get(&a->at, a->x, i) / (double)count;
-    for (size_t i = 0; i < count; i++)
-        variance += pow(txd_wrap_get(&a->at, a->x, i) - mean, 2) / (double)count;
-    for (size_t i = 0; i < count; i++)
-        txd_wrap_set(&a->at, a->out, i,
-                     (txd_wrap_get(&a->at, a->x, i) - mean) / sqrt(variance + a->eps));
-    return TXD_OK;
-}
-
-static txd_status norm_over_both(txd_plan *plan)
-{
-    static const struct txd_ops mine = {.norm = jointly};
-
-    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
-}
-
-/* The last three binary digits of bfloat16 are 2^-8 of a number: the result of the norm
- * is rounded before the gain, and after it. */
-static void twice_rounded(txd_block *block)
-{
-    for (size_t i = 0; i < txd_tensor_count(&block->value); i++) {
-        double gain = 0.5;
-
-        bug_set(
-            block, i,
-            txd_wrap_round(txd_wrap_round(bug_get(block, i) / gain, TXD_BF16) * gain,
-                           TXD_BF16));
-    }
-}
-
-static txd_status cast_before_gain(txd_plan *plan)
-{
-    return bug_edit(plan, TXD_POINT_NORM1_OUT, 0, twice_rounded);
-}
-
-static txd_status no_offset(txd_plan *plan)
-{
-    plan->config.norm_offset = 0;
-    return TXD_OK;
-}
-
 static void copy_of(txd_block *block, txd_point from)
 {
     txd_tensor x;
@@ -300,24 +212,6 @@ static const bug rows[] = {
      "name = \"embedding_scale_rounded\";", NULL, "embedding_sum",
      "rounded to bfloat16",
      .shown = {{"embed.scaled[0,0,*]", "55.425626 55.425626", "55.5 55.5"}}},
-    {80, "keras-team/keras-hub#642", &small_deviation,
-     "name = \"norm_eps_huge\"; strength = 1e-5;", NULL, "norm_output", "1e-05",
-     .shown = {{NORM1 "[0,0,*]", "1 -1 1 -1",
-                "0.301511 -0.301511 0.301511 -0.301511"}}},
-    {81, "mosaicml/llm-foundry#372", &three_four, NULL, norm_inverted, "norm_output",
-     .shown = {{NORM1 "[0,0,*]", "0.848528 1.131371", "10.606602 14.142136"}}},
-    {82, "jadore801120/attention-is-all-you-need-pytorch#17", &two_tokens,
-     "name = \"norm_axis_tokens\";", NULL, "norm_output", "tokens",
-     .shown = {{NORM1, "-1 1 -1 1", "-1 -1 1 1"}}},
-    {82, "jadore801120/attention-is-all-you-need-pytorch#17", &drawn,
-     "name = \"norm_axis_tokens\";", .law = "future_perturbation"},
-    {83, "google-deepmind/dm-haiku#700", &two_tokens, NULL, norm_over_both,
-     "norm_output", .shown = {{NORM1, "-1 1 -1 1", "-1.069045 -0.534522 0 1.603567"}}},
-    {83, "google-deepmind/dm-haiku#700", &two_tokens, NULL, norm_over_both,
-     .law = "future_perturbation"},
-    {84, "linkedin/Liger-Kernel#74", &from_1, NULL, no_offset, "norm_output", "offset",
-     .shown = {{NORM1 "[0,0,*]", "1.5 1.5", "0.5 0.5"}}},
-    {85, "google/gemma_pytorch#67", &from_1, NULL, cast_before_gain, .backend = "bf16"},
     {86, "Howuhh/faster-trajectory-transformer#3", &three_one, NULL, adds_to_norm,
      "residual_sum", .shown = {{"layers.0.resid.mid[0,0,*]", "3 1", "1 -1"}}},
     {87, "strutive07/transformer-tensorflow2.0#14", &sum_of_13, NULL,
@@ -358,12 +252,6 @@ static const bug rows[] = {
 
 #define LIST(X)                                                                        \
     X(b37_the_scale_of_embeddings_is_rounded)                                          \
-    X(b80_the_eps_of_a_norm_is_another)                                                \
-    X(b81_a_norm_multiplies_instead_of_dividing)                                       \
-    X(b82_a_norm_runs_over_the_tokens)                                                 \
-    X(b83_a_norm_runs_over_tokens_and_lanes)                                           \
-    X(b84_a_gain_is_not_taken_from_1)                                                  \
-    X(b85_a_cast_before_the_gain_is_rounding)                                          \
     X(b86_the_residual_adds_to_the_norm)                                               \
     X(b87_the_mlp_adds_to_the_input_of_the_block)                                      \
     X(b88_the_final_norm_is_missing)                                                   \

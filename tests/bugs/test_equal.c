@@ -133,6 +133,8 @@ static const bug rows[] = {
     {4, "rotation", &backwards, .shown = {{SCORES "[0,0,3,2]", "-0.841471"}}},
     {5, "fill", &infinite, .shown = {{HEADS, "1 1.5 2.333333 3.75"}}},
     {5, "fill", &lowest, .shown = {{HEADS, "1 1.5 2.333333 3.75"}}},
+    {6, "padding", &batch, .law = NULL},
+    {6, "padding", &batch, NULL, bug_zero_padding, .law = NULL},
     {7, "batch", &alone, .backend = "bf16"},
     {7, "batch", &batch, .backend = "bf16"},
     {7, "order of sums", &batch, NULL, another_order, .backend = "bf16"},
@@ -150,6 +152,7 @@ static const bug rows[] = {
     X(e3_rows_in_another_order_with_another_pairing_are_equal)                         \
     X(e4_a_rotation_the_other_way_is_another_basis)                                    \
     X(e5_minus_infinity_and_the_least_number_are_equal)                                \
+    X(e6_rows_of_padding_hold_anything)                                                \
     X(e7_roundings_and_batches_are_no_bugs)                                            \
     X(e8_a_window_is_what_the_configuration_says)                                      \
     X(e10_norms_stand_where_the_configuration_says)                                    \

@@ -164,22 +164,6 @@ static void nan_in_padding(txd_block *block)
             bug_set(block, i, (double)NAN);
 }
 
-static void zeros_in_padding(txd_block *block)
-{
-    size_t each = txd_tensor_count(&block->value) / block->dims[0] / block->dims[1];
-
-    for (size_t i = 0; i < txd_tensor_count(&block->value); i++)
-        if (block->pass->inputs->valid[i / each] == 0)
-            bug_set(block, i, 0);
-}
-
-/* A fused kernel leaves out what is padding. */
-static txd_status zero_padding(txd_plan *plan)
-{
-    TXD_TRY(bug_edit(plan, TXD_POINT_ATTN_MERGED, 0, zeros_in_padding));
-    return bug_edit(plan, TXD_POINT_ATTN_OUT, 0, zeros_in_padding);
-}
-
 static txd_status nan_value(txd_plan *plan)
 {
     return bug_edit(plan, TXD_POINT_ATTN_V, 0, nan_in_padding);
@@ -373,7 +357,7 @@ static const bug rows[] = {
                 "nan nan nan nan nan nan -1.46385 -0.87831 -0.29277 0.29277 0.87831 "
                 "1.46385"}}},
     {38, "pegainfer-project/pegainfer#414", &batch, .backend = "bf16"},
-    {39, "huggingface/transformers#27050", &batch, NULL, zero_padding, .law = NULL},
+    {39, "huggingface/transformers#27050", &batch, NULL, bug_zero_padding, .law = NULL},
     {132, "NVIDIA/TensorRT-LLM#18044", &lanes_128, NULL, scaled_after_storing, "finite",
      .backend = "cpu32", .shown = {{SCORES "[0,0,1,*]", "11585.24 0", "inf 0"}}},
 };
