@@ -8,24 +8,27 @@
 
 #define V_GRADIENT "layers.0.attn.v@grad"
 
-/* The gradient of what attention adds is [1, -1] at the first token; those of two
+/* Attention adds [1, 0] to the stream [1, 2], whose norm is [1, 0.5]; both logits of
+ * the sum are 0, so that its gradient is [1, -1] at the first token. Those of two
  * values, of heads or of lanes, are 1 and 3. */
-#define ONE_AND_THREE(sizes)                                                           \
+#define ONE_AND_THREE(sizes, values)                                                   \
     {                                                                                  \
         "model : { preset = \"llama\"; positions = \"none\"; final_norm = false; "     \
-        "vocab = 2; d_model = 2; n_layers = 1; d_ff = 2; head_dim = 2; " sizes         \
+        "norm_eps = 0.0; vocab = 2; d_model = 2; n_layers = 1; d_ff = 2; head_dim = "  \
+        "2; " sizes                                                                    \
         " }; input : { tokens = [0, 0]; }; record : ( { probe = \"grad_norm\"; } );",  \
-            {{"embed.tok.weight", "1 1 2 1"},                                          \
-             {"layers.0.norm1.weight", "1 0.5"},                                       \
-             {"layers.0.attn.v.weight", "all=0"},                                      \
+            {{"embed.tok.weight", "1 2 2 1"},                                          \
+             {"layers.0.norm1.weight", "1.5811388 0.39528471"},                        \
+             {"layers.0.attn.v.weight", values},                                       \
              {"layers.0.attn.o.weight", "1 3 0 0"},                                    \
              {"layers.0.mlp.down.weight", "all=0"},                                    \
              {"head.weight", "-1 1 1 -1"}},                                            \
             true, 0                                                                    \
     }
 static const toy group_of_2 =
-    ONE_AND_THREE("n_heads = 2; n_kv_heads = 1; value_dim = 1;");
-static const toy two_lanes = ONE_AND_THREE("n_heads = 1; value_dim = 2;");
+    ONE_AND_THREE("n_heads = 2; n_kv_heads = 1; value_dim = 1;", "0.25 0");
+static const toy two_lanes =
+    ONE_AND_THREE("n_heads = 1; value_dim = 2;", "0.4 0 0.2 0");
 
 static const toy batch = {
     "model : { preset = \"gpt2\"; vocab = 9; d_model = 8; n_heads = 2; n_layers = 1; "

@@ -63,7 +63,7 @@ static const toy fused_3 =
 static const toy groups_of_2 =
     GROUPS("n_heads = 4; n_kv_heads = 2;", "10 10 10 10 20 20 20 20");
 static const toy groups_of_8 =
-    GROUPS("n_heads = 8; n_kv_heads = 4;", "0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3");
+    GROUPS("n_heads = 8; n_kv_heads = 4;", "1 1 1 1 2 2 2 2 3 3 3 3 4 4 4 4");
 
 /* One head, scores of 0, values 1, 2, 4, 8. */
 #define UNIFORM(input)                                                                 \
@@ -210,7 +210,7 @@ static const bug rows[] = {
      "weighted_values", .shown = {{HEADS "[0,*,1,*]", "10 10 20 20", "10 20 10 20"}}},
     {52, "PSAL-POSTECH/ONNXim#34", &groups_of_8, "name = \"kv_index_wrong\";", NULL,
      "weighted_values",
-     .shown = {{HEADS "[0,*,1,*]", "0 0 1 1 2 2 3 3", "0 0 0 0 1 1 1 1"}}},
+     .shown = {{HEADS "[0,*,1,*]", "1 1 2 2 3 3 4 4", "1 1 1 1 2 2 2 2"}}},
     {53, "ByteDance-Seed/VeOmni#162", &one_row, NULL, tokens_repeated,
      "weighted_values", .shown = {{HEADS, "1 1.5", "1 1"}}},
     {54, "Khaliladib11/Transformer-from-scratch#1", &wired, "name = \"shared_qkv\";",
