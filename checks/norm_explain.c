@@ -17,6 +17,7 @@ typedef enum root {
     ROOT_UNBIASED,    /* var with n - 1 */
     ROOT_EPS_OUTSIDE, /* sqrt(var) + eps */
     ROOT_NONE,        /* x as it is */
+    ROOT_INVERTED,    /* times the root, not divided by it */
 } root;
 
 typedef enum affine {
@@ -60,6 +61,8 @@ static double factor_of(const way *w, moments m, size_t width)
     switch (w->root) {
     case ROOT_NONE:
         return 1;
+    case ROOT_INVERTED:
+        return sqrt(m.variance + w->eps);
     case ROOT_UNBIASED:
         return 1 / sqrt(m.variance * n / (n - 1) + w->eps);
     case ROOT_EPS_OUTSIDE:
@@ -123,7 +126,8 @@ static bool explains(const txd_norm_evidence *e, const way *w, double claimed)
     misfit m = measure(e, w);
     double rounding = 8 * e->u_store;
 
-    return m.size > 0 && m.error <= 1e-4 * claimed + rounding * rounding * m.size &&
+    return (m.size > 0 || m.error == 0) &&
+           m.error <= 1e-4 * claimed + rounding * rounding * m.size &&
            m.error < claimed / 4;
 }
 
@@ -276,9 +280,10 @@ static bool explain_kind(char *text, size_t bytes, const txd_norm_evidence *e,
                          const way *claim, double claimed)
 {
     const char *in = txd_point_get(e->norm->in)->name;
-    way other = *claim, raw = *claim;
+    way other = *claim, raw = *claim, inverted = *claim;
 
     other.centred = !claim->centred;
+    inverted.root = ROOT_INVERTED;
     raw.root = ROOT_NONE;
     raw.centred = false;
     if (explains(e, &other, claimed)) {
@@ -286,6 +291,12 @@ static bool explain_kind(char *text, size_t bytes, const txd_norm_evidence *e,
                  other.centred ? "the mean is subtracted: a layernorm, not an rmsnorm"
                                : "the mean is not subtracted: an rmsnorm, not a "
                                  "layernorm");
+        return true;
+    }
+    /* Of rows that are nearly 0 both leave little. */
+    if (explains(e, &inverted, claimed) &&
+        measure(e, &inverted).error < measure(e, &raw).error) {
+        snprintf(text, bytes, "it is multiplied by the root, not divided by it");
         return true;
     }
     if (explains(e, &raw, claimed)) {

@@ -358,7 +358,9 @@ const txd_check txd_check_norm_output = {
     .exact = true,
     .faults =
         (const char *const[]){"norm_axis_tokens", "norm_eps_huge", "norm_eps_tiny",
-                              "post_ln", "qk_norm_missing", NULL},
+                              "post_ln", "qk_norm_missing", "norm_eps_outside",
+                              "norm_unbiased", "norm_inverted", "norm_offset_missing",
+                              "final_norm_missing", NULL},
     .needs =
         (const struct txd_check_need[]){
             {TXD_POINT_COUNT, TXD_ASK_VALUE | TXD_ASK_STATS}, {TXD_POINT_COUNT, 1}},

@@ -354,7 +354,7 @@ const txd_check txd_check_residual_sum = {
         "is the one that was kept",
     .unit = "elements",
     .exact = true,
-    .faults = (const char *const[]){"residual_missing", NULL},
+    .faults = (const char *const[]){"residual_missing", "attention_dropped", NULL},
     .needs = wanted,
     .create = create,
     .finish = finish,

@@ -32,9 +32,13 @@ const planted_model subjects[SUBJECTS] = {
     {"sandwich",
      DRAWN("llama", "n_kv_heads = 2; rope_width = 8; norm_placement = \"sandwich\"; "
                     "norm_offset = 1.0; "
-                    "embed_scale = 6.93; logit_softcap = 20.0; tie_embeddings = true;"),
+                    "embed_scale = 6.93; logit_softcap = 20.0; logit_scale = 0.5; "
+                    "tie_embeddings = true;"),
      TOKENS(""), 5},
-    {"branch", DRAWN("gpt2", "norm_placement = \"branch\"; embed_norm = true;"),
+    {"branch",
+     DRAWN(
+         "gpt2",
+         "norm_placement = \"branch\"; embed_norm = true; positions = \"sinusoidal\";"),
      TOKENS(""), 5},
     {"parallel",
      DRAWN("gpt2",

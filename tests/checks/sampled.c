@@ -20,10 +20,10 @@ static const struct {
 } models[SAMPLED_MODELS] = {
     {MODEL("gpt2", "cross = true;"),
      "memory : { random : { length = 200; }; valid = [200, 5]; };", false},
-    {MODEL(
-         "llama",
-         "n_kv_heads = 2; rope_width = 16; score_softcap = 20.0; logit_softcap = 20.0; "
-         "qk_norm = \"head\"; layers = ( { range = \"0\"; window = 250; } );"),
+    {MODEL("llama",
+           "n_kv_heads = 2; rope_width = 16; score_softcap = 20.0; logit_softcap = "
+           "20.0; logit_scale = 0.5; norm_offset = 1.0; "
+           "qk_norm = \"head\"; layers = ( { range = \"0\"; window = 250; } );"),
      "", false},
     {MODEL_OF("gpt2", "12",
               "head_dim = 16; positions = \"alibi\"; sinks = true; embed_scale = "

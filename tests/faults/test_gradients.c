@@ -70,6 +70,7 @@ static const char *model_for(const char *fault)
     static const struct {
         const char *faults, *more;
     } models[] = {
+        {"sinusoid_exponent", "positions = \"sinusoidal\";"},
         {"rope_*,position_offset", "positions = \"rotary\"; head_dim = 8;"},
         {"softcap_missing", "score_softcap = 1.5;"},
         {"head_init_too_large", "tie_embeddings = false;"},
