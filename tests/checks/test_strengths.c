@@ -118,6 +118,7 @@ static double effect(const floors *f, const trial *t)
 static const char worst_case[] = "allowed is the worst case of all roundings together";
 static const char threshold[] = "judged by a threshold of the field, not by rounding";
 
+static const char whole_site[] = "3 times the error of all elements of a site together";
 static const char angles[] = "an angle in float32 is right; worst case of roundings";
 
 /* At `none` a fault would change nothing; between it and its own strength it grows.
@@ -133,6 +134,8 @@ static const struct strength {
     {"norm_eps_huge", "norm_output", SUBJECT_STORIES, 1e-5, 20, worst_case},
     {"rope_wrong_base", "rotation_angle", SUBJECT_STORIES, 1, 40, angles},
     {"position_offset", "rotation_angle", SUBJECT_STORIES, 1e-9, 40, angles},
+    {"norm_eps_huge", "precision_ladder", SUBJECT_STORIES, 1e-5, 16, whole_site},
+    {"position_offset", "precision_ladder", SUBJECT_STORIES, 1e-9, 16, whole_site},
 };
 
 /* Faults that have a strength which no law measures against rounding. */
@@ -145,6 +148,7 @@ static const struct {
     {"mask_added", "hidden keys are seen at any strength"},
     {"sentinel_above_scores", "above all scores it leaves nothing of a row, else all"},
     {"dropout_in_eval", "a weight that is dropped is missing whole"},
+    {"gradient_scale_wrong", "forward is right; from 1.001 on: test_gradcheck"},
     {"init_too_large", threshold},
     {"stream_overflows", threshold},
     {"head_init_too_large", threshold},
