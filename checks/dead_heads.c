@@ -119,8 +119,8 @@ static txd_status judge(txd_result *result, const state *s, size_t part)
     result->worst = fmax(result->worst, (double)dead);
     txd_law_say(&finding, "head %zu", first);
     if (dead > 1)
-        txd_law_say(&finding, " and %zu others of %zu give", dead - 1,
-                    s->claimed->n_heads);
+        txd_law_say(&finding, " and %zu other%s of %zu give", dead - 1,
+                    dead == 2 ? "" : "s", s->claimed->n_heads);
     else
         txd_law_say(&finding, " gives");
     txd_law_say(&finding,

@@ -200,7 +200,7 @@ START_TEST(heads_of_the_memory_are_named_by_their_own_point)
     ck_assert_str_eq(r->findings[0].site, "layers.1.attn.heads");
     ck_assert_str_eq(r->findings[1].site, "layers.1.cross.heads");
     ck_assert_msg(strncmp(r->findings[1].message,
-                          "head 2 and 1 others of 4 give exactly", 37) == 0,
+                          "head 2 and 1 other of 4 give exactly ", 37) == 0,
                   "%s", r->findings[1].message);
     live_finish(&l);
 }
