@@ -31,6 +31,7 @@ static const char *model_for(const char *fault)
     static const struct {
         const char *faults, *cfg;
     } models[] = {
+        {"norm_offset_missing", PLANTED_MODEL("norm_offset = 0.5;")},
         {"kv_heads_tiled", PLANTED_MODEL("n_kv_heads = 2;")},
         {"kv_index_wrong", PLANTED_MODEL("")},
         {"softcap_missing", PLANTED_MODEL("score_softcap = 2.0;")},
