@@ -50,69 +50,6 @@ static const toy drawn = {DRAWN, {{0}}, false, 0};
 
 /* ---- what is planted here ---- */
 
-static double mean_square(const struct txd_norm_args *a, size_t row)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < a->width; i++)
-        sum += pow(txd_wrap_get(&a->at, a->x, row * a->width + i), 2);
-    return sum / (double)a->width;
-}
-
-/* eps added to the root. */
-static txd_status eps_behind(txd_ctx *ctx, const struct txd_norm_args *a)
-{
-    (void)ctx;
-    for (size_t i = 0; i < a->rows * a->width; i++)
-        txd_wrap_set(&a->at, a->out, i,
-                     txd_wrap_get(&a->at, a->x, i) /
-                         (sqrt(mean_square(a, i / a->width)) + a->eps));
-    return TXD_OK;
-}
-
-static txd_status eps_outside(txd_plan *plan)
-{
-    static const struct txd_ops mine = {.norm = eps_behind};
-
-    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
-}
-
-/* The sum of squares is divided by n - 1, which is what it is without the gain. */
-static txd_status of_a_sample(txd_ctx *ctx, const struct txd_norm_args *a)
-{
-    double less = sqrt((double)(a->width - 1) / (double)a->width);
-
-    TXD_TRY(txd_below_norm(ctx, a));
-    for (size_t i = 0; i < a->rows * a->width; i++)
-        txd_wrap_set(&a->at, a->out, i, less * txd_wrap_get(&a->at, a->out, i));
-    return TXD_OK;
-}
-
-static txd_status unbiased(txd_plan *plan)
-{
-    static const struct txd_ops mine = {.norm = of_a_sample};
-
-    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
-}
-
-/* Times the root of the mean square, not by it. */
-static txd_status multiplied(txd_ctx *ctx, const struct txd_norm_args *a)
-{
-    (void)ctx;
-    for (size_t i = 0; i < a->rows * a->width; i++)
-        txd_wrap_set(&a->at, a->out, i,
-                     txd_wrap_get(&a->at, a->x, i) *
-                         sqrt(mean_square(a, i / a->width)));
-    return TXD_OK;
-}
-
-static txd_status norm_inverted(txd_plan *plan)
-{
-    static const struct txd_ops mine = {.norm = multiplied};
-
-    return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
-}
-
 /* Mean and variance over the tokens and the lanes together. */
 static txd_status jointly(txd_ctx *ctx, const struct txd_norm_args *a)
 {
@@ -156,25 +93,21 @@ static txd_status cast_before_gain(txd_plan *plan)
     return bug_edit(plan, TXD_POINT_NORM1_OUT, 0, twice_rounded);
 }
 
-static txd_status no_offset(txd_plan *plan)
-{
-    plan->config.norm_offset = 0;
-    return TXD_OK;
-}
-
 static const bug rows[] = {
-    {78, "EleutherAI/gpt-neox#1342", &tiny_rows, NULL, eps_outside, "norm_output",
+    {78, "EleutherAI/gpt-neox#1342", &tiny_rows, "name = \"norm_eps_outside\";", NULL,
+     "norm_output",
      .shown = {{NORM1 "[0,0,*]", "0.707107 0.707107 0.707107 0.707107",
                 "0.999001 0.999001 0.999001 0.999001"}}},
-    {79, "codertimo/BERT-pytorch#30", &one_of_four, NULL, unbiased, "norm_output",
-     "n - 1",
+    {79, "codertimo/BERT-pytorch#30", &one_of_four, "name = \"norm_unbiased\";", NULL,
+     "norm_output", "n - 1",
      .shown = {{NORM1 "[0,0,*]", "1.732051 -0.577350 -0.577350 -0.577350",
                 "1.5 -0.5 -0.5 -0.5"}}},
     {80, "keras-team/keras-hub#642", &small_deviation,
      "name = \"norm_eps_huge\"; strength = 1e-5;", NULL, "norm_output", "1e-05",
      .shown = {{NORM1 "[0,0,*]", "1 -1 1 -1",
                 "0.301511 -0.301511 0.301511 -0.301511"}}},
-    {81, "mosaicml/llm-foundry#372", &three_four, NULL, norm_inverted, "norm_output",
+    {81, "mosaicml/llm-foundry#372", &three_four, "name = \"norm_inverted\";", NULL,
+     "norm_output",
      .shown = {{NORM1 "[0,0,*]", "0.848528 1.131371", "10.606602 14.142136"}}},
     {82, "jadore801120/attention-is-all-you-need-pytorch#17", &two_tokens,
      "name = \"norm_axis_tokens\";", NULL, "norm_output", "tokens",
@@ -185,8 +118,8 @@ static const bug rows[] = {
      "norm_output", .shown = {{NORM1, "-1 1 -1 1", "-1.069045 -0.534522 0 1.603567"}}},
     {83, "google-deepmind/dm-haiku#700", &two_tokens, NULL, norm_over_both,
      .law = "future_perturbation"},
-    {84, "linkedin/Liger-Kernel#74", &from_1, NULL, no_offset, "norm_output", "offset",
-     .shown = {{NORM1 "[0,0,*]", "1.5 1.5", "0.5 0.5"}}},
+    {84, "linkedin/Liger-Kernel#74", &from_1, "name = \"norm_offset_missing\";", NULL,
+     "norm_output", "offset", .shown = {{NORM1 "[0,0,*]", "1.5 1.5", "0.5 0.5"}}},
     {85, "google/gemma_pytorch#67", &from_1, NULL, cast_before_gain, .backend = "bf16"},
 };
 
