@@ -360,7 +360,9 @@ const txd_check txd_check_embedding_rows = {
                  "input.positions",
     .unit = "elements",
     .exact = true,
-    .faults = (const char *const[]){"sinusoid_exponent", NULL},
+    .faults =
+        (const char *const[]){"sinusoid_exponent", "positions_count_padding",
+                              "positions_not_reset", "positions_of_first_row", NULL},
     .needs =
         (const struct txd_check_need[]){
             {TXD_POINT_COUNT, TXD_ASK_VALUE | TXD_ASK_STATS}, {TXD_POINT_COUNT, 1}},
