@@ -52,6 +52,16 @@ equal("tests: no failure in two files",
 for path in re.findall(r"^ {6}- (\S+)$", read("gitlab.yml").decode(), re.M):
     ok(f"the artifact {path} is there", os.path.exists(path))
 
+# --- the job of GitLab with a broken law ends so, but writes the table of tests
+os.remove(junit)
+sound = read("model.cfg").decode()
+write("model.cfg", sound + '\nfaults : ( { name = "mask_off_by_one"; } );\n')
+call("set -e\n" + "\n".join(commands("gitlab.yml")), 1)
+cases = ElementTree.parse(junit).getroot().iter("testcase")
+failed = [case.get("name") for case in cases if case.find("failure") is not None]
+ok("tests: what is broken is among them", "causality" in failed, failed)
+write("model.cfg", sound)
+
 # --- the waiver is needed, and ends
 rules = read("rules.cfg").decode()
 (judge,) = commands("github.yml")

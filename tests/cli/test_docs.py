@@ -116,6 +116,11 @@ for language, block in blocks:
         ok(f"README: {command}: prints what is shown", not missing,
            f"missing {missing} in\n{done.stdout}{done.stderr}")
 
+for kind in "checks", "faults":
+    names = [line.split()[0] for line in txdiag("list", kind).out.splitlines()]
+    missing = [name for name in names if f"`{name}`" not in readme]
+    ok(f"README.md names all {kind}", names and not missing, missing)
+
 # --- every option and every subcommand that the manual names exists
 manual = text_of("docs/txdiag.1").replace("\\-", "-")
 commands = re.findall(r"^  ([a-z]+) +[a-z]", txdiag("--help").out, re.M)

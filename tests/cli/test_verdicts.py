@@ -83,7 +83,7 @@ exits(0, "the advice", "run", MINI, "-o", "all.h5", "--set", f"record={advised}"
 again = verdicts(exits(0, "its check", "check", "all.h5"))
 equal("leaves out those that read parameters", {
     law for law in again if again[law] == "SKIP" and live[law] != "SKIP"},
-      {"head_split", "mlp_linear", "output_projection"})
+      {"head_logits", "head_split", "mlp_linear", "output_projection"})
 ok("a run itself lacks nothing", not re.search(LINE, RUN.out, re.M), RUN.out)
 ok("JSON has no such line", "could not be judged from" not in txdiag(
     "check", "r.h5", "--format", "json").out)
