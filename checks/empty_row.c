@@ -103,8 +103,8 @@ static void explain(txd_finding *finding, const txd_seen_tally *t,
     else
         txd_law_say(finding,
                     "query %" PRId64
-                    " sees %.0f keys by the claim, but its row is empty",
-                    t->at.query, t->worst);
+                    " sees %.0f key%s by the claim, but its row is empty",
+                    t->at.query, t->worst, t->worst == 1 ? "" : "s");
     txd_law_say(finding, "; %" PRIu64 " of %" PRIu64 " rows of this layer are so",
                 t->broken, t->rows);
     if (t->of[MASKED] > 0)

@@ -154,7 +154,13 @@ static void explain(txd_finding *finding, const txd_seen_tally *t,
     txd_law_say(finding, "query %" PRId64 ": ", t->at.query);
     txd_law_number(found, t->found);
     txd_law_number(expected, t->expected);
-    if (t->of[ABOVE] > 0)
+    if (t->of[ABOVE] > 0 && !(t->worst > 0))
+        txd_law_say(finding,
+                    "its weights sum to exactly 0, although the largest score is %s: "
+                    "they are taken away behind the softmax, or it subtracts more than "
+                    "any score",
+                    found);
+    else if (t->of[ABOVE] > 0)
         txd_law_say(
             finding,
             "all exponentials vanish, for the softmax takes %s for the largest "

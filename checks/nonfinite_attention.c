@@ -110,10 +110,10 @@ static bool say_shut(txd_finding *finding, const txd_origin *o, double shown)
 {
     if (shown > 0)
         txd_law_say(finding,
-                    ". Cause: a fully masked row: this query may see %.0f keys, but "
+                    ". Cause: a fully masked row: this query may see %.0f key%s, but "
                     "every score that the softmax reads is -Inf, and -Inf - (-Inf) is "
                     "NaN",
-                    shown);
+                    shown, shown == 1 ? "" : "s");
     else
         txd_law_say(finding,
                     ". Cause: a fully masked row: this query may see no key, and "

@@ -119,7 +119,8 @@ static const char *cause(txd_point point)
         return "what the mask shows depends on later keys";
     case TXD_POINT_ATTN_HEADS:
         return "the weights are as they were: values are mixed over tokens outside of "
-               "the softmax";
+               "the softmax, or a hidden key has a weight that is always the same, as "
+               "by a finite fill";
     case TXD_POINT_ATTN_MERGED:
         return "the heads are merged across tokens";
     case TXD_POINT_ATTN_Q_PROJ:

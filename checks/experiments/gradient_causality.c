@@ -145,6 +145,7 @@ static txd_status report_leak(const trial *t, const found_row *found)
     char number[32];
 
     finding.measured = fabs(found->value);
+    t->result->worst = finding.measured;
     txd_law_say_place(&finding, t->e->inputs.batch);
     txd_law_say(&finding,
                 "of the loss of token %zu alone, the later token %zu has a gradient, "

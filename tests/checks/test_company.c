@@ -226,6 +226,7 @@ START_TEST(a_way_back_that_slips_by_a_token_is_found_where_it_does)
     r = live_result(&l, "gradient_causality");
     ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
     ck_assert_str_eq(r->findings[0].site, "layers.1.resid.mid@grad");
+    ck_assert(r->worst > r->allowed);
     ck_assert_int_eq(live_result(&l, "future_perturbation")->verdict, TXD_VERDICT_PASS);
     live_finish(&l);
 }

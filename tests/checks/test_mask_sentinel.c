@@ -111,7 +111,9 @@ START_TEST(a_fill_that_the_format_cannot_store_is_found)
 }
 END_TEST
 
-static const txd_result *run_vanished(driver *d, bool has_sinks, size_t query)
+/* `score`: of the keys that the query is shown. */
+static const txd_result *run_vanished(driver *d, bool has_sinks, size_t query,
+                                      double score)
 {
     double *weights, *masked;
 
@@ -121,7 +123,7 @@ static const txd_result *run_vanished(driver *d, bool has_sinks, size_t query)
     masked = driver_random(d, TXD_POINT_ATTN_MASKED, 9);
     for (size_t k = 0; k < LENGTH; k++) {
         weights[driver_at(d, 0, 2, query, k)] = 0;
-        masked[driver_at(d, 0, 2, query, k)] = k <= query ? -6e4 : -INFINITY;
+        masked[driver_at(d, 0, 2, query, k)] = k <= query ? score : -INFINITY;
     }
     driver_offer(d, TXD_POINT_ATTN_MASKED, 0, masked);
     driver_offer(d, TXD_POINT_ATTN_WEIGHTS, 0, weights);
@@ -136,7 +138,7 @@ START_TEST(a_row_of_which_nothing_is_left_is_found)
         const txd_result *r;
 
         driver_init(&d);
-        r = run_vanished(&d, has_sinks, 5);
+        r = run_vanished(&d, has_sinks, 5, -6e4);
         ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
         ck_assert_uint_eq(r->finding_total, 1);
         ck_assert_int_eq(r->findings[0].head, 2);
@@ -146,6 +148,22 @@ START_TEST(a_row_of_which_nothing_is_left_is_found)
                                      "-6e+04"));
         driver_finish(&d);
     }
+}
+END_TEST
+
+/* What the softmax takes for the largest is the largest. */
+START_TEST(weights_that_are_taken_away_are_not_laid_to_a_constant)
+{
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    r = run_vanished(&d, false, 5, 0);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_ptr_nonnull(
+        strstr(r->findings[0].message, "taken away behind the softmax"));
+    ck_assert_ptr_null(strstr(r->findings[0].message, "a constant stands"));
+    driver_finish(&d);
 }
 END_TEST
 
@@ -165,4 +183,6 @@ TEST_MAIN(minus_infinity_and_numbers_far_below_the_scores_pass,
           a_number_so_near_that_hidden_keys_get_weight_is_found,
           equal_scores_that_are_not_masked_are_no_number_that_hides,
           a_fill_that_the_format_cannot_store_is_found,
-          a_row_of_which_nothing_is_left_is_found, a_nan_is_open_and_not_a_pass)
+          a_row_of_which_nothing_is_left_is_found,
+          weights_that_are_taken_away_are_not_laid_to_a_constant,
+          a_nan_is_open_and_not_a_pass)
