@@ -7,6 +7,7 @@
 #include "formats/cfg.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,14 +40,35 @@ static txd_setting_kind kind_of(int type)
     }
 }
 
+/* libconfig opens an included file in `folder` (NULL: none); 1.5 names it without. */
+static char *included(const char *folder, const char *file)
+{
+    size_t length = folder ? strlen(folder) : 0, size = length + strlen(file) + 2;
+    char *path;
+
+    if (!folder || strcmp(folder, ".") == 0)
+        return strdup(file);
+    if (strncmp(file, folder, length) == 0 && file[length] == '/')
+        return strdup(file);
+    path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, file);
+    return path;
+}
+
 static txd_status convert_place(txd_setting *to, txd_arena *arena,
                                 const config_setting_t *from)
 {
     const char *file = config_setting_source_file(from);
+    char *path;
 
     to->line = (int)config_setting_source_line(from);
-    if (file && strcmp(file, to->file) != 0)
-        to->file = txd_arena_string(arena, file);
+    if (!file)
+        return TXD_OK;
+    path = included(config_get_include_dir(from->config), file);
+    if (!path || strcmp(path, to->file) != 0)
+        to->file = path ? txd_arena_string(arena, path) : NULL;
+    free(path);
     return to->file ? TXD_OK : TXD_ERR_MEMORY;
 }
 
@@ -111,6 +133,7 @@ static txd_status fail_syntax(const config_t *config, const char *name)
     const char *file = config_error_file(config);
     const char *text = config_error_text(config);
     const char *remedy = "";
+    char *path = file ? included(config_get_include_dir(config), file) : NULL;
 
     if (!text)
         text = "cannot be read";
@@ -119,8 +142,10 @@ static txd_status fail_syntax(const config_t *config, const char *name)
                  "comma missing or one too many?";
     else if (strncmp(text, "duplicate", 9) == 0)
         remedy = ": a key may be set once in its group";
-    return txd_fail(TXD_ERR_CONFIG, "%s:%d: %s%s", file ? file : name,
-                    config_error_line(config), text, remedy);
+    txd_fail(TXD_ERR_CONFIG, "%s:%d: %s%s", path ? path : name,
+             config_error_line(config), text, remedy);
+    free(path);
+    return TXD_ERR_CONFIG;
 }
 
 /* `text` ends in a line feed; `folder` may be NULL. */

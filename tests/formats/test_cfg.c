@@ -174,12 +174,12 @@ END_TEST
 START_TEST(an_included_file_is_found_beside_the_file_and_keeps_its_places)
 {
     const char *path = write_file("m.cfg", "a = 1;\n@include \"part.inc\"\nz = 2;\n");
+    const char *part = write_file("part.inc", "\nb = 3;\n");
     txd_setting *root = NULL;
 
-    write_file("part.inc", "\nb = 3;\n");
     ck_assert_msg(txd_cfg_load(&root, pool(), path) == TXD_OK, "%s", txd_message());
     ck_assert_int_eq(find(root, "b")->line, 2);
-    ck_assert_str_eq(find(root, "b")->file, "part.inc");
+    ck_assert_str_eq(find(root, "b")->file, part); /* can be opened */
     ck_assert_str_eq(find(root, "z")->file, path);
     ck_assert_int_eq(find(root, "z")->line, 3);
     finish();
@@ -203,6 +203,8 @@ START_TEST(integers_in_included_files_are_scanned_too)
     load_refused(path, TXD_ERR_CONFIG, "part.inc:3: found the number 99999999999");
     write_file("part.inc", "b = 1; # no line feed");
     load_refused(path, TXD_ERR_CONFIG, "part.inc:1: this comment must end");
+    write_file("part.inc", "\nb = = 2;\n");
+    load_refused(path, TXD_ERR_CONFIG, test_file("part.inc:2: syntax error"));
     finish();
 }
 END_TEST
