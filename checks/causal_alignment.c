@@ -8,6 +8,7 @@
 #include "checks/experiments/calls.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 static const char *inapplicable(const txd_check_context *context)
@@ -93,12 +94,10 @@ static txd_status add_layer(txd_result *result, const txd_alignment *s, size_t l
     txd_law_say(&finding, "; %" PRIu64 " of %" PRIu64 " rows are so", t->broken,
                 t->rows);
     say_cause(&finding, t);
-    finding.measured = t->newest == t->at.key ? (double)t->seen : (double)t->newest;
-    finding.allowed = t->newest == t->at.key ? (double)t->may : (double)t->at.key;
-    if (result->worst == 0 && result->allowed == 0) {
+    finding.measured = fabs(
+        (double)(t->newest == t->at.key ? t->may - t->seen : t->at.key - t->newest));
+    if (finding.measured > result->worst)
         result->worst = finding.measured;
-        result->allowed = finding.allowed;
-    }
     TXD_TRY(txd_result_add(result, &finding));
     result->finding_total += t->broken - 1;
     return TXD_OK;

@@ -137,9 +137,11 @@ static void add_result(txd_text *out, const txd_result *result, size_t count, in
 }
 
 /* What is not finite breaks or leaves open most other laws. */
-static bool is_finite_first(const txd_result *results, size_t count, size_t bad)
+/* A NaN leaves other laws open; where none is, `finite` tells of a key that is -Inf
+ * although it is shown, and the laws of the mask say why. */
+static bool is_finite_first(const txd_result *results, size_t count, size_t open)
 {
-    for (size_t i = 0; i < count && bad > 1; i++)
+    for (size_t i = 0; i < count && open > 0; i++)
         if (strcmp(results[i].check, "finite") == 0)
             return results[i].verdict == TXD_VERDICT_FAIL;
     return false;
@@ -151,14 +153,16 @@ static void add_summary(txd_text *out, const txd_result *results, size_t count)
 
     for (size_t i = 0; i < count; i++)
         seen[results[i].verdict]++;
-    txd_text_addf(out, "%zu law%s: ", count, count == 1 ? "" : "s");
+    if (count == 0)
+        txd_text_add(out, "no law is left of what --only and --skip say");
+    else
+        txd_text_addf(out, "%zu law%s: ", count, count == 1 ? "" : "s");
     txd_report_counts(out, seen);
     if (seen[TXD_VERDICT_SKIP] == count)
         txd_text_add(out, "; nothing was evaluated");
     if (txd_report_waived(results, count) > 0)
         txd_text_addf(out, "; %zu waived", txd_report_waived(results, count));
-    if (is_finite_first(results, count,
-                        seen[TXD_VERDICT_FAIL] + seen[TXD_VERDICT_OPEN]))
+    if (is_finite_first(results, count, seen[TXD_VERDICT_OPEN]))
         txd_text_add(out, "; begin with finite: the others may follow from it");
     txd_text_add(out, "\n");
 }

@@ -27,6 +27,7 @@ START_TEST(a_fault_of_one_head_is_found_at_that_head)
             ck_assert(trial_run(&l, &t, "causal_alignment"));
             expect_trip(&l, &t, "causal_alignment");
             r = live_result(&l, "causal_alignment");
+            ck_assert(r->findings[0].measured >= 1 && r->allowed == 0);
             ck_assert_int_eq(r->findings[0].head, head);
             ck_assert_int_eq(r->findings[0].step, 1);
             ck_assert_msg(strstr(r->findings[0].message, words[f]) != NULL, "%s",
