@@ -186,18 +186,26 @@ static bool is_flat(const double *cells, size_t count, double same)
     double largest = 0;
 
     for (size_t i = 0; i < count; i++)
-        largest = fmax(largest, cells[i]);
+        largest = cells[i] > largest ? cells[i] : largest;
     for (size_t i = 0; i < count; i++)
         if (cells[i] != 0 && !(largest - cells[i] <= same * largest))
             return false;
     return true;
 }
 
-static void compare_cells(txd_head_pair *pair, const double *a, const double *b,
+/* What is asked of each head of a row once, and not of every pair. */
+typedef struct head_row {
+    const double *cells;
+    bool is_there; /* it gives weight to something */
+    bool is_flat, looks_on;
+} head_row;
+
+static void compare_cells(txd_head_pair *pair, const head_row heads[2],
                           const txd_sketch_row *row, double same)
 {
+    const double *a = heads[0].cells, *b = heads[1].cells;
     double equal = 1 / (double)row->seen;
-    bool are_flat = is_flat(a, row->count, same) && is_flat(b, row->count, same);
+    bool are_flat = heads[0].is_flat && heads[1].is_flat;
 
     for (size_t i = 0; i < row->count; i++) {
         double larger = a[i] > b[i] ? a[i] : b[i], x = a[i] - equal, y = b[i] - equal;
@@ -266,29 +274,37 @@ static void average(double usual[TXD_SKETCH_KEYS], const txd_head_pairs *p, size
 }
 
 /* A row in which a head gives weight to nothing is no map. */
+static head_row head_row_of(const txd_head_pairs *p, size_t r, size_t head, double same)
+{
+    size_t at = head * TXD_SKETCH_ROWS + r, count = p->rows[r].count;
+    head_row row = {.cells = p->cells + at * TXD_SKETCH_KEYS};
+
+    row.is_there = p->filled[at] && !is_empty(row.cells, count);
+    row.is_flat = is_flat(row.cells, count, same);
+    row.looks_on = looks_on(p, r, head, same);
+    return row;
+}
+
 static void compare_row(txd_head_pairs *p, size_t r, double same)
 {
-    size_t count = p->rows[r].count;
+    head_row heads[TXD_SKETCH_HEADS], two[2];
+    txd_head_pair *pair = &p->pairs[(size_t)p->part * p->per_layer];
     double usual[TXD_SKETCH_KEYS];
 
     average(usual, p, r, same);
-    for (size_t i = 0; i < p->per_layer; i++) {
-        txd_head_pair *pair = &p->pairs[(size_t)p->part * p->per_layer + i];
-        const double *a, *b;
-        size_t heads[2];
-
-        txd_head_pairs_at(p, p->part, i, heads);
-        a = p->cells + (heads[0] * TXD_SKETCH_ROWS + r) * TXD_SKETCH_KEYS;
-        b = p->cells + (heads[1] * TXD_SKETCH_ROWS + r) * TXD_SKETCH_KEYS;
-        if (!p->filled[heads[0] * TXD_SKETCH_ROWS + r] ||
-            !p->filled[heads[1] * TXD_SKETCH_ROWS + r] || is_empty(a, count) ||
-            is_empty(b, count))
-            continue;
-        compare_cells(pair, a, b, &p->rows[r], same);
-        if (looks_on(p, r, heads[0], same) && looks_on(p, r, heads[1], same) &&
-            !(is_flat(a, count, same) && is_flat(b, count, same)))
-            liken_cells(pair, a, b, &p->rows[r], usual);
-    }
+    for (size_t h = 0; h < p->heads; h++)
+        heads[h] = head_row_of(p, r, h, same);
+    for (size_t a = 0; a < p->heads; a++)
+        for (size_t b = a + 1; b < p->heads; b++, pair++) {
+            two[0] = heads[a];
+            two[1] = heads[b];
+            if (!two[0].is_there || !two[1].is_there)
+                continue;
+            compare_cells(pair, two, &p->rows[r], same);
+            if (two[0].looks_on && two[1].looks_on &&
+                !(two[0].is_flat && two[1].is_flat))
+                liken_cells(pair, two[0].cells, two[1].cells, &p->rows[r], usual);
+        }
 }
 
 static void compare_part(txd_head_pairs *p, double u_store)

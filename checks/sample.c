@@ -8,6 +8,7 @@ static size_t count_valid(const int32_t *valid, size_t count)
 {
     size_t sum = 0;
 
+#pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < count; i++)
         sum += valid[i] != 0;
     return sum;

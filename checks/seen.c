@@ -136,7 +136,8 @@ static void read_row(txd_seen_row *row, const txd_seen_law *law, const beside *b
         row->other = find_other(row, !law->every_row);
 }
 
-/* Blocks are tiles of one head. */
+/* Blocks are tiles of one head. A law that does not glance goes from one pick to the
+ * next. */
 static void judge_rows(txd_seen_tally *tally, const txd_seen_law *law,
                        const txd_block *block, const beside *b)
 {
@@ -151,7 +152,11 @@ static void judge_rows(txd_seen_tally *tally, const txd_seen_law *law,
     size_t picked = 0;
     bool some = law->look && block->value.data && txd_picks_next(&picked, &picks);
 
-    for (size_t i = 0; i < block->value.dims[2]; i++) {
+    bool glances = law->glance && block->rows;
+
+    for (size_t i = 0; i < block->value.dims[2] && (glances || some); i++) {
+        if (some && !glances)
+            i = picked - block->start[2];
         if (!valid[block->start[2] + i])
             continue;
         go_to(&row, i);
@@ -160,7 +165,7 @@ static void judge_rows(txd_seen_tally *tally, const txd_seen_law *law,
             law->look(tally, &row);
             some = txd_picks_next(&picked, &picks);
             row = blank;
-        } else if (law->glance && row.column) {
+        } else if (glances) {
             law->glance(tally, &row);
         }
     }

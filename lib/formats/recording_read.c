@@ -129,8 +129,8 @@ static txd_status name_value(recording_trace *trace, txd_h5_entry *entry)
 /* The point of a value or of a gradient; false for what is neither. */
 static bool parse(txd_point *point, int *layer, bool *is_gradient, const char *name)
 {
-    *is_gradient = txd_point_parse(point, layer, name) != TXD_OK;
-    return !*is_gradient || txd_point_parse_gradient(point, layer, name) == TXD_OK;
+    *is_gradient = !txd_point_of_name(point, layer, name);
+    return !*is_gradient || txd_point_of_gradient(point, layer, name);
 }
 
 /* Axes of a known point, for files of others that do not say them. */

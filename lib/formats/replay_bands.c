@@ -14,7 +14,7 @@
 
 /* About as many rows as a chunk of our recordings has, so that none is unpacked twice;
  * but a tile alone where one is already large. */
-#define BAND_ROWS 256
+#define BAND_ROWS 128
 #define LARGE_BAND ((size_t)16 << 20)
 /* About what is done to a cell. */
 #define CELL_OPERATIONS 20.0

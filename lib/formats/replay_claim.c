@@ -187,8 +187,8 @@ txd_status txd_replay_no_value(const txd_replay *replay, const char *name)
     txd_point point;
     int layer;
 
-    if (txd_point_parse(&point, &layer, name) != TXD_OK &&
-        txd_point_parse_gradient(&point, &layer, name) != TXD_OK)
+    if (!txd_point_of_name(&point, &layer, name) &&
+        !txd_point_of_gradient(&point, &layer, name))
         layer = -1;
     else if (!c->cross && txd_point_attention(point) == TXD_ATTENTION_CROSS)
         reason = "; set model.cross = true";

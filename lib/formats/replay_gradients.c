@@ -51,9 +51,9 @@ size_t txd_replay_parse(const txd_replay *replay, const char *name)
     size_t param;
     int layer;
 
-    if (txd_point_parse(&point, &layer, name) == TXD_OK)
+    if (txd_point_of_name(&point, &layer, name))
         return txd_replay_stop_at(replay, false, point, layer);
-    if (txd_point_parse_gradient(&point, &layer, name) == TXD_OK)
+    if (txd_point_of_gradient(&point, &layer, name))
         return txd_replay_stop_at(replay, true, point, layer);
     param = txd_params_gradient(replay->shapes, name);
     return param == SIZE_MAX ? TXD_REPLAY_NONE : 2 * replay->value_count + param;

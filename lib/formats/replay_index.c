@@ -108,8 +108,8 @@ static txd_status take_values(txd_replay *replay)
         TXD_TRY(txd_trace_get(replay->trace, &info, i));
         stop = txd_replay_parse(replay, info.name);
         if (stop == TXD_REPLAY_NONE) {
-            if (txd_point_parse(&point, &layer, info.name) != TXD_OK &&
-                txd_point_parse_gradient(&point, &layer, info.name) != TXD_OK)
+            if (!txd_point_of_name(&point, &layer, info.name) &&
+                !txd_point_of_gradient(&point, &layer, info.name))
                 continue;
             return txd_replay_no_value(replay, info.name);
         }

@@ -244,6 +244,7 @@ static txd_status computed_rows(double *out, txd_replay_tile *tile,
     txd_point masked = txd_point_in(attention->kind, TXD_POINT_ATTN_MASKED);
     row_job job = {.tile = tile, .rows = out, .keys = attention->keys};
     bool has_scores;
+    size_t stop;
 
     TXD_TRY(txd_feed_tile_value(&job.weights, tile,
                                 txd_replay_stop_of(replay, weights, attention->layer)));
@@ -251,9 +252,10 @@ static txd_status computed_rows(double *out, txd_replay_tile *tile,
     TXD_TRY(txd_replay_reserve(&tile->recorded, 2 * tile->rows, sizeof(double)));
     job.max = tile->recorded.data;
     job.lse = job.max + tile->rows;
-    has_scores = txd_feed_tile_value(
-                     &job.masked, tile,
-                     txd_replay_stop_of(replay, masked, attention->layer)) == TXD_OK;
+    stop = txd_replay_stop_of(replay, masked, attention->layer);
+    has_scores = stop != TXD_REPLAY_NONE &&
+                 txd_feed_has(attention->feed, stop, (int)tile->band->head) &&
+                 txd_feed_tile_value(&job.masked, tile, stop) == TXD_OK;
     for (size_t r = 0; r < tile->rows; r++) {
         job.max[r] = job.lse[r] = (double)NAN;
         if (has_scores)

@@ -54,7 +54,7 @@ txd_status txd_replay_shape(size_t out[TXD_REPLAY_SHAPE], const txd_trace *recor
         int layer;
 
         TXD_TRY(txd_trace_get(recording, &info, i));
-        if (txd_point_parse(&point, &layer, info.name) != TXD_OK)
+        if (!txd_point_of_name(&point, &layer, info.name))
             continue;
         axes = txd_point_get(point)->axes;
         if (info.rank != (int)strlen(axes) + 1)

@@ -6,14 +6,8 @@
  */
 #include "model/points.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/select.h"
 #include "model/bias.h"
 #include "model/block.h"
-
-#define PREFIX "layers."
 
 static const txd_point_info points[TXD_POINT_COUNT] = {
 #define TXD_POINT(id, name, axes, place, meaning)                                      \
@@ -106,52 +100,6 @@ static void add_pass(struct walk *walk)
             add(walk, (txd_point)point, -1);
 }
 
-/* The layer of "layers.3.rest", written without leading zeros; *rest follows it. Other
- * names leave both alone. */
-static void parse_layer(int *layer, const char **rest, const char *name)
-{
-    const char *digits = name + strlen(PREFIX);
-    size_t length;
-    int value = 0;
-
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
-        return;
-    length = strspn(digits, "0123456789");
-    if (length == 0 || length > 9 || digits[length] != '.' ||
-        (digits[0] == '0' && length > 1))
-        return;
-    for (size_t i = 0; i < length; i++)
-        value = value * 10 + (digits[i] - '0');
-    *layer = value;
-    *rest = digits + length + 1;
-}
-
-static int find(const char *name)
-{
-    for (int i = 0; i < TXD_POINT_COUNT; i++)
-        if (strcmp(points[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-static txd_status fail_missing(const char *name, const char *rest, int layer)
-{
-    const char *names[TXD_POINT_COUNT], *nearest;
-    char full[128];
-    int point;
-
-    for (int i = 0; i < TXD_POINT_COUNT; i++)
-        names[i] = points[i].name;
-    nearest = txd_nearest(rest, names, TXD_POINT_COUNT);
-    if (!nearest)
-        return txd_fail(TXD_ERR_MISSING,
-                        "\"%.200s\" is no point; `txdiag list points` has them all",
-                        name);
-    point = find(nearest);
-    txd_point_name(full, sizeof full, (txd_point)point, layer < 0 ? 0 : layer);
-    return txd_fail(TXD_ERR_MISSING, "\"%.200s\" is no point; nearest: %s", name, full);
-}
-
 /* True where keys are rows of the memory. */
 static bool reads_memory(txd_point point)
 {
@@ -201,42 +149,6 @@ bool txd_point_per_layer(txd_point point)
 {
     return points[point].place == TXD_PLACE_LAYER ||
            points[point].place == TXD_PLACE_TILE;
-}
-
-char *txd_point_name(char *text, size_t bytes, txd_point point, int layer)
-{
-    if (txd_point_per_layer(point))
-        snprintf(text, bytes, PREFIX "%d.%s", layer, points[point].name);
-    else
-        snprintf(text, bytes, "%s", points[point].name);
-    return text;
-}
-
-txd_status txd_point_parse(txd_point *point, int *layer, const char *name)
-{
-    const char *rest = name;
-    int in_layer = -1, found;
-
-    parse_layer(&in_layer, &rest, name);
-    found = find(rest);
-    if (found < 0 || txd_point_per_layer((txd_point)found) != (in_layer >= 0))
-        return fail_missing(name, rest, in_layer);
-    *point = (txd_point)found;
-    *layer = in_layer;
-    return TXD_OK;
-}
-
-txd_status txd_point_parse_gradient(txd_point *point, int *layer, const char *name)
-{
-    size_t length = strlen(name), end = strlen(TXD_GRADIENT_SUFFIX);
-    char value[128];
-
-    if (length < end || length - end >= sizeof value ||
-        strcmp(name + length - end, TXD_GRADIENT_SUFFIX) != 0)
-        return txd_fail(TXD_ERR_MISSING, "\"%.200s\" is no gradient: it ends in no %s",
-                        name, TXD_GRADIENT_SUFFIX);
-    snprintf(value, sizeof value, "%.*s", (int)(length - end), name);
-    return txd_point_parse(point, layer, value);
 }
 
 size_t txd_embed_width(const txd_config *config)

@@ -43,12 +43,15 @@ char *txd_point_name(char *text, size_t bytes, txd_point point, int layer);
 /* Parses a full name back; *layer = -1 if not per layer. ERR_MISSING naming the
  * nearest point when it is none. */
 txd_status txd_point_parse(txd_point *point, int *layer, const char *name);
+/* The same where a name need not be one: false, and no message that costs a search. */
+bool txd_point_of_name(txd_point *point, int *layer, const char *name);
 
 /* What ends the name of a gradient. */
 #define TXD_GRADIENT_SUFFIX "@grad"
 
 /* The same for the gradient of a value: "layers.3.attn.weights@grad". */
 txd_status txd_point_parse_gradient(txd_point *point, int *layer, const char *name);
+bool txd_point_of_gradient(txd_point *point, int *layer, const char *name);
 
 /* How much a pass reads: batch rows, tokens, rows of the memory that cross-attention
  * attends to (0 without), and tokens of earlier calls in a cache (0 without). */

@@ -107,6 +107,16 @@ INLINE doubles add_of_product(doubles x, doubles y)
 #endif
 }
 
+/* x * y + z where the product is exact, as that of two float32 is: likewise. */
+INLINE doubles add_exact_product(doubles x, doubles y, doubles z)
+{
+#if TXD_VECTOR_BYTES == 64
+    return (doubles)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)z);
+#else
+    return x * y + z;
+#endif
+}
+
 /* z - x * y where the product is exact: the bits of two operations, by one. */
 INLINE floats less_product(floats z, floats x, floats y)
 {
