@@ -116,6 +116,15 @@ for language, block in blocks:
         ok(f"README: {command}: prints what is shown", not missing,
            f"missing {missing} in\n{done.stdout}{done.stderr}")
 
+exits(0, "a recording of fewer digits", "run", "examples/mini.cfg", "-o", "few.h5",
+      "--set", 'recording.storage="f16"',
+      "--set", 'record=({probe="full"; points="*";})')
+few = re.findall(r"^SKIP (\w+) .* with fewer digits than this law needs",
+                 txdiag("check", "few.h5", "-v").out, re.M)
+ok("laws are skipped for it", len(few) > 5, few)
+holds("docs/recording.md names them", text_of("docs/recording.md"),
+      *[f"`{law}`" for law in few])
+
 for kind in "checks", "faults":
     names = [line.split()[0] for line in txdiag("list", kind).out.splitlines()]
     missing = [name for name in names if f"`{name}`" not in readme]
