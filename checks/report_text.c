@@ -46,19 +46,30 @@ static void add_quote(txd_text *out, const txd_finding *finding,
     txd_text_finish(&quoted);
 }
 
-static void add_finding(txd_text *out, const txd_finding *finding, const char *law,
-                        const txd_report_style *style)
+/* False where the line of the law tells the numbers of something else that it judges.
+ */
+static bool is_told(const txd_result *result)
+{
+    for (size_t i = 0; i < result->finding_count; i++)
+        if (!(result->findings[i].measured < result->worst) &&
+            !(result->findings[i].measured > result->worst))
+            return true;
+    return false;
+}
+
+static void add_finding(txd_text *out, const txd_finding *finding,
+                        const txd_result *result, const txd_report_style *style)
 {
     bool verbose = style->verbose;
     char measured[32], allowed[32];
 
-    txd_text_addf(out, "     %s: ", law);
+    txd_text_addf(out, "     %s: ", result->check);
     txd_report_finding(out, finding, verbose);
     txd_text_add(out, "\n");
     if (finding->waived)
         txd_text_addf(out, "       %s\n", finding->waived);
     add_quote(out, finding, style);
-    if (verbose)
+    if (verbose || !is_told(result))
         txd_text_addf(out, "       measured %s, allowed %s\n",
                       txd_law_number(measured, finding->measured),
                       txd_law_number(allowed, finding->allowed));
@@ -68,7 +79,7 @@ static void add_findings(txd_text *out, const txd_result *result,
                          const txd_report_style *style)
 {
     for (size_t i = 0; i < result->finding_count; i++)
-        add_finding(out, &result->findings[i], result->check, style);
+        add_finding(out, &result->findings[i], result, style);
     if (result->finding_total > result->finding_count && result->finding_count > 0)
         txd_text_addf(out,
                       "     %zu places in all; the worst of each layer is listed\n",
@@ -136,9 +147,8 @@ static void add_result(txd_text *out, const txd_result *result, size_t count, in
         txd_text_addf(out, "     look next: %s\n", result->look_next);
 }
 
-/* What is not finite breaks or leaves open most other laws. */
-/* A NaN leaves other laws open; where none is, `finite` tells of a key that is -Inf
- * although it is shown, and the laws of the mask say why. */
+/* A NaN leaves most other laws open; where none is, `finite` tells of a key that is
+ * -Inf although it is shown, and the laws of the mask say why. */
 static bool is_finite_first(const txd_result *results, size_t count, size_t open)
 {
     for (size_t i = 0; i < count && open > 0; i++)

@@ -200,6 +200,31 @@ START_TEST(laws_that_are_skipped_for_one_reason_share_a_line_unless_it_is_verbos
 }
 END_TEST
 
+/* A law may judge two things: the line of the law tells the worst of one of them. */
+START_TEST(numbers_of_a_finding_are_told_where_those_of_the_law_are_others)
+{
+    txd_finding finding = {.measured = 16, .allowed = 10};
+    txd_result result = {.check = "row_sum",
+                         .verdict = TXD_VERDICT_FAIL,
+                         .evaluated = 1,
+                         .worst = 1,
+                         .allowed = 2,
+                         .findings = &finding,
+                         .finding_count = 1,
+                         .finding_total = 1};
+    txd_text text;
+
+    txd_text_init(&text);
+    txd_report_text(&text, NULL, &result, 1, NULL);
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&text), "measured 16, allowed 10\n"));
+    txd_text_finish(&text);
+    result.worst = 16;
+    txd_report_text(&text, NULL, &result, 1, NULL);
+    ck_assert_ptr_null(strstr(txd_text_get(&text), "measured"));
+    txd_text_finish(&text);
+}
+END_TEST
+
 START_TEST(what_is_not_finite_is_where_to_begin)
 {
     txd_result results[3] = {
@@ -327,6 +352,7 @@ TEST_MAIN(the_text_has_a_line_per_law_its_findings_and_a_summary,
           a_threshold_is_named_and_a_bound_where_it_was_broken,
           a_brief_report_only_counts_what_held,
           laws_that_are_skipped_for_one_reason_share_a_line_unless_it_is_verbose,
+          numbers_of_a_finding_are_told_where_those_of_the_law_are_others,
           what_is_not_finite_is_where_to_begin,
           a_report_of_skips_alone_says_that_nothing_was_evaluated,
           the_json_reads_back_with_everything_in_it,
