@@ -168,11 +168,19 @@ txd_status txd_experiment_pass(const txd_experiment *e, const txd_experiment_how
 
 /* ---- words ---- */
 
+/* Keys and values that several heads share are of none of them. */
+static bool is_shared(const txd_config *claimed, txd_point point)
+{
+    return strchr(txd_point_get(point)->axes, 'g') &&
+           claimed->n_kv_heads < claimed->n_heads;
+}
+
 txd_finding txd_experiment_finding(const txd_experiment *e, const txd_site *site,
                                    size_t batch, int64_t head, size_t token)
 {
-    const txd_law_place place = {0, (int64_t)batch, head, (int64_t)(token + e->first),
-                                 -1};
+    const txd_law_place place = {0, (int64_t)batch,
+                                 is_shared(e->setup->claimed, site->point) ? -1 : head,
+                                 (int64_t)(token + e->first), -1};
     txd_finding finding = txd_law_finding(site->point, site->layer, &place);
 
     if (txd_site_is_gradient(site->kind))

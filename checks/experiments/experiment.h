@@ -62,7 +62,8 @@ txd_status txd_experiment_fits(const txd_experiment *experiment,
 txd_status txd_experiment_pass(const txd_experiment *experiment,
                                const txd_experiment_how *how, const txd_inputs *inputs);
 
-/* A finding at a site, its place in the experiment's inputs; message still empty. */
+/* A finding at a site, its place in the experiment's inputs; message still empty. Keys
+ * and values that several heads share have no head. */
 txd_finding txd_experiment_finding(const txd_experiment *experiment,
                                    const txd_site *site, size_t batch, int64_t head,
                                    size_t token);

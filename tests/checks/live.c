@@ -344,3 +344,34 @@ const txd_result *live_result(const live *l, const char *law)
     ck_abort_msg("the law %s was not selected", law);
     return NULL;
 }
+
+/* Names with commas of the laws that make passes of their own, or of the others. */
+static void list_laws(char *out, size_t bytes, bool examining)
+{
+    size_t used = 0;
+
+    for (size_t c = 0; txd_check_at(c); c++) {
+        const txd_check *law = txd_check_at(c);
+
+        if ((law->examine || law->watch) == examining)
+            used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "",
+                                     law->name);
+    }
+    ck_assert_uint_lt(used, bytes);
+}
+
+const char *live_watching(void)
+{
+    static char names[4096];
+
+    list_laws(names, sizeof names, false);
+    return names;
+}
+
+const char *live_examining(void)
+{
+    static char names[4096];
+
+    list_laws(names, sizeof names, true);
+    return names;
+}

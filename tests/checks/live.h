@@ -57,6 +57,12 @@ void live_run_planted(live *l, const char *cfg, const char *only,
                       const live_plant *planted);
 void live_finish(live *l);
 
+/* With commas: the laws that judge the pass at hand and make none of their own, which
+ * would cost as much again as all of them. */
+const char *live_watching(void);
+/* The others. */
+const char *live_examining(void);
+
 /* The result of a law that was selected. */
 const txd_result *live_result(const live *l, const char *law);
 

@@ -115,7 +115,7 @@ bool trial_run_in(live *l, const trial *t, const char *backend, const char *only
 
 const char *trial_backend(const char *fault)
 {
-    return strcmp(fault, "stream_overflows") == 0 ? "fp16" : "cpu32";
+    return fault && strcmp(fault, "stream_overflows") == 0 ? "fp16" : "cpu32";
 }
 
 bool trial_run(live *l, const trial *t, const char *only)

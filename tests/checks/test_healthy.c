@@ -42,21 +42,8 @@ static bool is_beside(const char *cfg, const char *name)
            (strcmp(name, "mask_layout") == 0 && !strstr(cfg, "tokens = (["));
 }
 
-/* The laws that watch a pass: those that make passes of their own cost as much again as
- * all of them, so that they are judged in cpu32, and elsewhere of shallow presets. */
-static const char *watching(void)
-{
-    static char names[4096];
-    size_t used = 0;
-
-    for (size_t c = 0; txd_check_at(c); c++)
-        if (!txd_check_at(c)->examine)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
-                                     used ? "," : "", txd_check_at(c)->name);
-    ck_assert_uint_lt(used, sizeof names);
-    return names;
-}
-
+/* Laws that make passes of their own are judged in cpu32, and elsewhere of shallow
+ * presets. */
 static bool is_everywhere(const char *cfg)
 {
     return strstr(cfg, "length = 40;") != NULL;
@@ -78,7 +65,7 @@ static void expect_silence(const char *cfg, const char *idle)
                  "%s precision : { backend = \"%s\"; }; "
                  "record : ( { probe = \"grad_norm\"; } );",
                  cfg, backends[b]);
-        live_run(&l, text, b == 2 || is_everywhere(cfg) ? NULL : watching());
+        live_run(&l, text, b == 2 || is_everywhere(cfg) ? NULL : live_watching());
         for (size_t i = 0; i < l.count; i++) {
             const txd_result *r = &l.results[i];
             bool is_idle = txd_glob_list(idle, r->check) ||

@@ -11,8 +11,12 @@ START_TEST(threads_change_no_verdict_and_no_number)
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
         live one, two;
 
-        sampled_run(&one, &(sampled){.fault = faults[f], .threads = 1});
-        sampled_run(&two, &(sampled){.fault = faults[f], .threads = 2});
+        sampled_run(
+            &one,
+            &(sampled){.fault = faults[f], .only = live_watching(), .threads = 1});
+        sampled_run(
+            &two,
+            &(sampled){.fault = faults[f], .only = live_watching(), .threads = 2});
         ck_assert_uint_eq(one.count, two.count);
         for (size_t i = 0; i < one.count; i++) {
             const txd_result *a = &one.results[i], *b = &two.results[i];

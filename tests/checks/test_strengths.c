@@ -134,6 +134,9 @@ static const struct strength {
     {"norm_eps_huge", "norm_output", SUBJECT_STORIES, 1e-5, 20, worst_case},
     {"rope_wrong_base", "rotation_angle", SUBJECT_STORIES, 1, 40, angles},
     {"position_offset", "rotation_angle", SUBJECT_STORIES, 1e-9, 40, angles},
+    {"tying_lost", "tied_head", SUBJECT_STORIES, 1e-9, 32, worst_case},
+    {"tying_lost", "precision_ladder", SUBJECT_STORIES, 1e-9, 16, whole_site},
+    {"sinusoid_exponent", "embedding_rows", SUBJECT_BRANCH, 1, 4, ""},
     {"norm_eps_huge", "precision_ladder", SUBJECT_STORIES, 1e-5, 16, whole_site},
     {"position_offset", "precision_ladder", SUBJECT_STORIES, 1e-9, 16, whole_site},
 };
@@ -149,6 +152,7 @@ static const struct {
     {"sentinel_above_scores", "above all scores it leaves nothing of a row, else all"},
     {"dropout_in_eval", "a weight that is dropped is missing whole"},
     {"gradient_scale_wrong", "forward is right; from 1.001 on: test_gradcheck"},
+    {"random_dropout", "a weight that is dropped is missing whole"},
     {"init_too_large", threshold},
     {"stream_overflows", threshold},
     {"head_init_too_large", threshold},
@@ -226,8 +230,9 @@ START_TEST(a_fault_of_four_times_the_noise_is_found)
         ck_assert_msg(least <= s->most && (s->most <= 4 || s->why[0]),
                       "%s by %s in %s: %s changes %.3g of the noise floor", s->fault,
                       s->law, subjects[s->subject].name, rest, least);
-        fprintf(out, "%-24s %-18s %-14s %10.10s %10.2g  %s\n", s->fault, s->law,
-                subjects[s->subject].name, rest + strlen("strength = "), least, s->why);
+        fprintf(out, "%-24s %-18s %-14s %10.3g %10.2g  %s\n", s->fault, s->law,
+                subjects[s->subject].name, strtod(rest + strlen("strength = "), NULL),
+                least, s->why);
         forget(&f.exact);
     }
     ck_assert_int_eq(fclose(out), 0);

@@ -34,14 +34,14 @@ static const char *idle(const txd_fault_scene *scene, const txd_fault_use *use)
 
 const txd_fault txd_fault_gradient_scale_wrong = {
     .name = "gradient_scale_wrong",
-    .sentence = "the gradient of every branch is strength (1 / 0.9) times what it is, "
-                "as if a dropout of 0.1 had to be made up for",
+    .sentence = "the gradient of every branch is strength (1.25) times what it is, as "
+                "if a dropout of 0.2 had to be made up for",
     .symptom = "training works, a little differently in each layer; only a gradient "
                "check tells",
     .example = "wrong: d_branch = d_out / (1 - p)   # in evaluation, too\n"
                "right: d_branch = d_out * keep / (1 - p), with keep as it was drawn",
     .selectors = TXD_FAULT_LAYERS | TXD_FAULT_STRENGTH,
-    .strength = 1 / 0.9,
+    .strength = 1.25,
     .inapplicable = txd_fault_needs_backward,
     .idle = idle,
     .plant = plant,
