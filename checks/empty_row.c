@@ -144,7 +144,7 @@ const txd_check txd_check_empty_row = {
                  "`finite` for the NaN that comes of it",
     .unit = "rows",
     .faults = (const char *const[]){"fully_masked_row", "diagonal_masked",
-                                    "sentinel_above_scores", NULL},
+                                    "mask_fill_finite", "sentinel_above_scores", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_COUNT, 0},

@@ -109,20 +109,22 @@ static txd_mask_wrong wrong_of(const job *j, const txd_mask_cell *cell)
     return TXD_MASK_OTHER;
 }
 
-static void judge_hidden(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
+/* False if it is wrong. */
+static bool judge_hidden(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
 {
     txd_mask_wrong wrong;
 
     if (!was_computed(j, cell->score, cell->masked))
-        return;
+        return true;
     t->hidden++;
     cell->allowed = isfinite(j->fill) ? j->u * fabs(j->fill) : 0;
     if (cell->masked == j->fill)
-        return;
+        return true;
     cell->off = fabs(cell->masked - j->fill);
     if (txd_within(cell->off, cell->allowed))
-        return;
+        return true;
     wrong = wrong_of(j, cell);
+    t->no_fill += !(cell->masked < INFINITY);
     if (wrong == TXD_MASK_OTHER) {
         bool first = t->count[wrong] == 0;
 
@@ -130,6 +132,7 @@ static void judge_hidden(txd_mask_tally *t, const job *j, txd_mask_cell *cell)
         t->high = first || !(cell->masked <= t->high) ? cell->masked : t->high;
     }
     add_wrong(t, wrong, cell);
+    return false;
 }
 
 static void widen(row_range *range, double masked, bool is_visible)
@@ -251,6 +254,7 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
                               pass->inputs, (size_t)at->batch);
     size_t keys = j->block->value.dims[3];
     row_range range = {-INFINITY, INFINITY, -INFINITY, -INFINITY, 0, 0};
+    size_t seen = 0, wrong = 0;
 
     for (size_t c = 0; c < keys; c++) {
         size_t key = j->block->start[3] + c;
@@ -262,11 +266,14 @@ static void judge_row(txd_mask_tally *t, const job *j, size_t row,
         cell.score =
             txd_mask_score(&cell.allowed, &j->before, row * keys + c, &cell.at);
         widen(&range, cell.masked, is_visible);
+        seen += is_visible;
         if (is_visible)
             judge_visible(t, j, &cell);
         else
-            judge_hidden(t, j, &cell);
+            wrong += !judge_hidden(t, j, &cell);
     }
+    t->empty += wrong > 0 &&
+                (seen == 0 || (range.visible > 0 && range.visible_high == -INFINITY));
     judge_range(t, j, row, &range, at);
 }
 
@@ -356,6 +363,8 @@ void txd_mask_join(txd_mask_tally *to, const txd_mask_tally *t)
     to->hidden += t->hidden;
     to->rows += t->rows;
     to->inherited += t->inherited;
+    to->no_fill += t->no_fill;
+    to->empty += t->empty;
     to->weak += t->weak;
     to->near += t->near;
 }

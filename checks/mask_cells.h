@@ -36,6 +36,8 @@ typedef struct txd_mask_tally {
     uint64_t count[TXD_MASK_WRONGS];
     txd_mask_cell cells[TXD_MASK_WRONGS];
     double low, high; /* of what TXD_MASK_OTHER cells hold */
+    uint64_t no_fill; /* wrong hidden cells that hold NaN or +Inf */
+    uint64_t empty;   /* rows with wrong cells that see no key, or only -Inf */
     /* Rows in which a hidden key gets weight, and the largest such weight. */
     uint64_t weak;
     double weight, weight_fill, weight_score;

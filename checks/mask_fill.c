@@ -11,12 +11,16 @@
  * A fill that is low enough for this input but not below the lowest visible score by
  * log(hidden keys / u_store) is a warning: a row that sees such keys alone would leak.
  *
+ * Another low number than the claimed one is for information, where it is as far below
+ * every visible score and no query has to do without keys: all weights are the same.
+ *
  * Of many queries some of every head are judged (mask_cells.c). Hidden cells that the
  * pass never computed are not.
  */
 #include "checks/mask_cells.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -126,6 +130,14 @@ static void say_cause(txd_finding *finding, const txd_mask_tally *t,
     }
 }
 
+/* Where the fill makes no difference: what it would make one of. */
+static void say_equal(txd_finding *finding, double claimed)
+{
+    txd_law_say(finding, "; no weight differs for it, but a query that sees no key %s",
+                isinf(claimed) ? "would attend to all keys alike"
+                               : "would have an empty row instead of all keys alike");
+}
+
 static void say_weight(txd_finding *finding, const txd_mask_tally *t, bool alone)
 {
     char fill[32], score[32], weight[32];
@@ -163,6 +175,21 @@ static uint64_t count_wrong(const txd_mask_tally *t)
     return sum;
 }
 
+/* Nothing is wrong but that another number hides, which gives no hidden key weight. */
+static bool hides_otherwise(const txd_mask_tally *t)
+{
+    uint64_t fills = t->count[TXD_MASK_ADDED] + t->count[TXD_MASK_OVERFLOWED] +
+                     t->count[TXD_MASK_OTHER];
+
+    return fills > 0 && fills == count_wrong(t) && t->no_fill == 0 && t->weak == 0;
+}
+
+/* And it is far below the visible scores, and no row is without them. */
+static bool is_equal(const txd_mask_tally *t)
+{
+    return hides_otherwise(t) && t->near == 0 && t->empty == 0;
+}
+
 static txd_status add_near(txd_result *result, const state *s, txd_finding *finding,
                            const txd_mask_tally *t)
 {
@@ -183,6 +210,32 @@ static txd_status add_near(txd_result *result, const state *s, txd_finding *find
     return TXD_OK;
 }
 
+static void say_finding(txd_finding *finding, const state *s, const txd_mask_tally *t,
+                        int layer)
+{
+    double fill = s->claimed->layers[layer].fill;
+    bool alone = count_wrong(t) == 0;
+    char score[32];
+
+    txd_law_say_place(finding, s->batches);
+    if (!alone) {
+        say_cell(finding, t, most(t), fill);
+        say_cause(finding, t, most(t));
+    }
+    if (is_equal(t))
+        say_equal(finding, fill);
+    else if (hides_otherwise(t) && t->near)
+        txd_law_say(finding, "; in query %" PRId64 " not far below the score %s",
+                    t->near_at.query, txd_law_number(score, t->near_score));
+    else if (t->empty)
+        txd_law_say(finding,
+                    "; %" PRIu64 " of %" PRIu64
+                    " rows see no key, and their weights are others for it",
+                    t->empty, t->rows);
+    if (t->weak)
+        say_weight(finding, t, alone);
+}
+
 static txd_status add_attention(txd_result *result, const state *s, int layer,
                                 txd_attention_kind kind)
 {
@@ -201,15 +254,11 @@ static txd_status add_attention(txd_result *result, const state *s, int layer,
         return t->near ? add_near(result, s, &finding, t) : TXD_OK;
     finding.measured = wrong ? t->cells[most(t)].off : t->weight;
     finding.allowed = wrong ? t->cells[most(t)].allowed : t->smallest;
-    txd_law_say_place(&finding, s->batches);
-    if (wrong) {
-        say_cell(&finding, t, most(t), s->claimed->layers[layer].fill);
-        say_cause(&finding, t, most(t));
-    }
-    if (t->weak)
-        say_weight(&finding, t, wrong == 0);
-    if (result->verdict != TXD_VERDICT_FAIL ||
-        txd_law_is_worse(finding.measured, result->worst)) {
+    say_finding(&finding, s, t, layer);
+    if (is_equal(t)) {
+        finding.verdict = TXD_VERDICT_INFO;
+    } else if (result->verdict != TXD_VERDICT_FAIL ||
+               txd_law_is_worse(finding.measured, result->worst)) {
         result->worst = finding.measured;
         result->allowed = finding.allowed;
     }
@@ -218,14 +267,24 @@ static txd_status add_attention(txd_result *result, const state *s, int layer,
     return TXD_OK;
 }
 
+static txd_status add_findings(txd_result *result, const state *s, bool equal)
+{
+    for (size_t i = 0; i < 2 * s->claimed->n_layers; i++)
+        if (is_equal(&s->tallies[i]) == equal)
+            TXD_TRY(add_attention(result, s, (int)(i / 2),
+                                  i % 2 ? TXD_ATTENTION_CROSS : TXD_ATTENTION_SELF));
+    return TXD_OK;
+}
+
 static txd_status finish(void *self, txd_result *result)
 {
     const state *s = self;
     uint64_t inherited = 0, cross = 0;
 
+    /* What is for information comes last. */
+    TXD_TRY(add_findings(result, s, false));
+    TXD_TRY(add_findings(result, s, true));
     for (size_t l = 0; l < s->claimed->n_layers; l++) {
-        TXD_TRY(add_attention(result, s, (int)l, TXD_ATTENTION_SELF));
-        TXD_TRY(add_attention(result, s, (int)l, TXD_ATTENTION_CROSS));
         inherited += s->tallies[2 * l].inherited + s->tallies[2 * l + 1].inherited;
         cross += s->tallies[2 * l + 1].rows;
     }
@@ -235,7 +294,7 @@ static txd_status finish(void *self, txd_result *result)
     if (s->lacks_scores)
         snprintf(result->note, sizeof result->note,
                  "not judged where the scores are not recorded");
-    if (result->verdict == TXD_VERDICT_PASS && inherited > 0)
+    if (result->verdict <= TXD_VERDICT_INFO && inherited > 0)
         return txd_fail(TXD_ERR_MISSING,
                         "%" PRIu64 " visible scores are NaN: whether the mask keeps "
                         "them cannot be said",
@@ -286,7 +345,9 @@ const txd_check txd_check_mask_fill = {
         "within the roundings of these; masked = "
         "fill where it hides it, within u_store |fill|; exp(fill) / sum "
         "exp(masked) < half of the format's smallest number; warning unless "
-        "fill <= lowest visible score - log(hidden keys / u_store)",
+        "fill <= lowest visible score - log(hidden keys / u_store); for information "
+        "where another number hides that satisfies all this, and every query sees a "
+        "key",
     .causes =
         "another cap, or none, or one after the mask; slopes of ALiBi for another "
         "number of heads; a fill like -10 or -1e4 that large scores come near; -1e9 in "

@@ -10,8 +10,8 @@
 #include <inttypes.h>
 
 /* Kinds of rows: the softmax subtracts more than any score; the number lies above shown
- * scores; it is so near that hidden keys get weight; the format cannot store it. */
-enum { ABOVE, WITHIN, WEAK, LOST };
+ * scores; it is so near that hidden keys get weight. */
+enum { ABOVE, WITHIN, WEAK };
 
 /* The masked scores of a row. */
 typedef struct range {
@@ -91,14 +91,9 @@ static void judge_number(txd_seen_tally *t, const txd_seen_row *row, const range
 {
     txd_seen_break what = {.key = r->key, .found = r->hidden, .expected = r->low};
 
-    if (r->hides < 2 || !isnan(r->other) || r->is_shown_too)
+    if (r->hides < 2 || !isnan(r->other) || r->is_shown_too || isinf(r->hidden))
         return;
-    if (isinf(r->hidden)) {
-        what.measured = INFINITY;
-        what.expected = row->fill;
-        if (r->hidden < 0 && isfinite(row->fill))
-            add(t, row, LOST, &what);
-    } else if (r->weight > 0) {
+    if (r->weight > 0) {
         what.measured = r->weight;
         add(t, row, r->hidden >= r->low ? WITHIN : WEAK, &what);
     } else if (r->hidden >= r->low) {
@@ -167,11 +162,6 @@ static void explain(txd_finding *finding, const txd_seen_tally *t,
             "score, but that is %s: a constant stands for minus infinity that is "
             "above the scores",
             found, expected);
-    else if (t->of[LOST] > 0)
-        txd_law_say(finding,
-                    "hidden keys hold %s: the format has no %s, the claimed "
-                    "fill",
-                    found, expected);
     else if (t->of[WITHIN] > 0)
         txd_law_say(finding,
                     "hidden keys hold %s, which is not below the lowest score %s",
@@ -201,13 +191,11 @@ const txd_check txd_check_mask_sentinel = {
     .name = "mask_sentinel",
     .law = "what stands for minus infinity is below every score, and far enough",
     .formula = "where all hidden keys of a row hold one number: it is below the lowest "
-               "shown score, their weights are exactly 0, and it is no infinity where "
-               "mask.fill is finite; sum w > 0 where the largest score is finite",
+               "shown score, and their weights are exactly 0; sum w > 0 where the "
+               "largest score is finite",
     .causes =
         "a finite constant (-1e4, -5e4, -1e9) in place of -Inf where real scores come "
-        "near or below it; a running maximum that begins at such a constant; a "
-        "constant "
-        "that float16 stores as -Inf",
+        "near or below it; a running maximum that begins at such a constant",
     .look_next =
         "mask.fill, and the range of attn.scores; in a kernel, what its running "
         "maximum begins with",

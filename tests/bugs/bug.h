@@ -44,6 +44,7 @@ typedef struct bug {
     /* The law that fails, evaluated alone; a word that its finding has, or NULL. NULL:
      * nothing speaks, whatever was planted. */
     const char *law, *word;
+    bool informs;          /* it does not fail but informs: no weight is wrong here */
     const char *backend;   /* of both; NULL = ref64 and cpu32, one after the other */
     const char *elsewhere; /* the healthy one's backend, where it is another */
     bug_shown shown[BUG_SHOWN];

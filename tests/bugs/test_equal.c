@@ -5,6 +5,9 @@
  */
 #include "bug.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "faults/wrap.h"
 
 #define HEADS "layers.0.attn.heads"
@@ -118,6 +121,45 @@ static txd_status another_order(txd_plan *plan)
     return txd_plan_wrap(plan, &bug_everywhere, &mine, NULL);
 }
 
+/* Hidden scores as somebody else's mask leaves them, whatever the claim says. */
+struct hidden_as {
+    double fill;
+    bool added; /* to the score */
+};
+
+static txd_status other_fill(txd_ctx *ctx, const struct txd_mask_args *args)
+{
+    const txd_op_site *at = &args->at;
+    const struct hidden_as *as = txd_wrap_of(at)->more;
+
+    (void)ctx;
+    for (size_t r = 0; r < args->rows; r++)
+        for (size_t j = 0; j < args->keys; j++) {
+            size_t i = r * args->stride + j;
+            bool seen = args->visible ? args->visible[i] != 0 : j <= r;
+            double score = txd_wrap_get(at, args->scores, i);
+
+            txd_wrap_set(at, args->out, i,
+                         seen ? score : (as->added ? score : 0) + as->fill);
+        }
+    return TXD_OK;
+}
+
+#define HIDDEN_AS(name, fill, added)                                                   \
+    static txd_status name(txd_plan *plan)                                             \
+    {                                                                                  \
+        static const struct txd_ops mine = {.mask = other_fill};                       \
+        static const struct hidden_as as = {fill, added};                              \
+                                                                                       \
+        return txd_plan_wrap(plan, &bug_everywhere, &mine, &as);                       \
+    }
+HIDDEN_AS(billion, -1e9, false)
+HIDDEN_AS(lowest_float, -(double)FLT_MAX, false)
+HIDDEN_AS(lowest_float_added, -(double)FLT_MAX, true)
+HIDDEN_AS(lowest_half, -65504, false)
+HIDDEN_AS(lowest_half_added, -65504, true)
+HIDDEN_AS(minus_infinity, -INFINITY, false)
+
 #define P0 "0.731059"
 #define TURNED "0.009558 0.583653 1.540252"
 
@@ -133,6 +175,15 @@ static const bug rows[] = {
     {4, "rotation", &backwards, .shown = {{SCORES "[0,0,3,2]", "-0.841471"}}},
     {5, "fill", &infinite, .shown = {{HEADS, "1 1.5 2.333333 3.75"}}},
     {5, "fill", &lowest, .shown = {{HEADS, "1 1.5 2.333333 3.75"}}},
+    {5, "fill", &infinite, NULL, billion,
+     .shown = {{HEADS, "1 1.5 2.333333 3.75", "1 1.5 2.333333 3.75"}}},
+    {5, "fill", &lowest, NULL, minus_infinity,
+     .shown = {{HEADS, "1 1.5 2.333333 3.75", "1 1.5 2.333333 3.75"}}},
+    {5, "fill", &alone, NULL, lowest_float, .law = NULL},
+    {5, "fill", &alone, NULL, lowest_float_added, .law = NULL},
+    {5, "fill", &alone, NULL, billion, .backend = "bf16"},
+    {5, "fill", &alone, NULL, lowest_half, .backend = "fp16"},
+    {5, "fill", &alone, NULL, lowest_half_added, .backend = "fp16"},
     {6, "padding", &batch, .law = NULL},
     {6, "padding", &batch, NULL, bug_zero_padding, .law = NULL},
     {7, "batch", &alone, .backend = "bf16"},

@@ -28,7 +28,7 @@ const planted_model subjects[SUBJECTS] = {
     {"llama", DRAWN("llama", "n_kv_heads = 2;"), TOKENS(""), 5},
     {"post", DRAWN("gpt2", "norm_placement = \"post\";"), TOKENS(""), 5},
     {"cross", DRAWN("gpt2", "cross = true;"),
-     TOKENS("memory : { random : { length = 9; }; valid = [9, 7, 5]; };"), 5},
+     TOKENS("memory : { random : { length = 9; }; valid = [9, 7, 0]; };"), 5},
     {"sandwich",
      DRAWN("llama", "n_kv_heads = 2; rope_width = 8; norm_placement = \"sandwich\"; "
                     "norm_offset = 1.0; "

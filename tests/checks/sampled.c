@@ -19,7 +19,7 @@ static const struct {
     bool is_packed;            /* the rows hold two documents each */
 } models[SAMPLED_MODELS] = {
     {MODEL("gpt2", "cross = true;"),
-     "memory : { random : { length = 200; }; valid = [200, 5]; };", false},
+     "memory : { random : { length = 200; }; valid = [190, 0]; };", false},
     {MODEL("llama",
            "n_kv_heads = 2; rope_width = 16; score_softcap = 20.0; logit_softcap = "
            "20.0; logit_scale = 0.5; norm_offset = 1.0; "

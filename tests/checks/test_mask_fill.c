@@ -68,27 +68,10 @@ static double as_score(double score)
     return score;
 }
 
-static double plus_fill(double score)
-{
-    return score - 1e4;
-}
-
 static double minus_ten(double score)
 {
     (void)score;
     return -10;
-}
-
-static double minus_billion(double score)
-{
-    (void)score;
-    return -1e9;
-}
-
-static double infinite(double score)
-{
-    (void)score;
-    return -INFINITY;
 }
 
 static void keep(driver *d, double *masked, const double *scores)
@@ -96,24 +79,9 @@ static void keep(driver *d, double *masked, const double *scores)
     each_hidden(d, masked, scores, as_score);
 }
 
-static void add(driver *d, double *masked, const double *scores)
-{
-    each_hidden(d, masked, scores, plus_fill);
-}
-
 static void weaken(driver *d, double *masked, const double *scores)
 {
     each_hidden(d, masked, scores, minus_ten);
-}
-
-static void make_finite(driver *d, double *masked, const double *scores)
-{
-    each_hidden(d, masked, scores, minus_billion);
-}
-
-static void overflow(driver *d, double *masked, const double *scores)
-{
-    each_hidden(d, masked, scores, infinite);
 }
 
 static void hide_one(driver *d, double *masked, const double *scores)
@@ -171,10 +139,7 @@ START_TEST(what_is_wrong_is_named_in_every_layer)
          "instead of -Inf; 144 of 144 hidden cells of this layer are "
          "so: it is not masked; a hidden key would get the weight 0."},
         {keep, -1e9, "it is not masked"},
-        {add, -1e4, "the fill is added to the score instead of set"},
         {weaken, -INFINITY, ": the fill is -10; a hidden key would get the weight "},
-        {make_finite, -INFINITY, "are so: the fill is -1e+09"},
-        {overflow, -1e9, "the format has no such number, the fill overflowed"},
         {hide_one, -INFINITY, "query 5, key 3 is visible, but its score"},
         {hide_one, -1e9,
          "1 of 180 visible cells of this layer are so: it is hidden "

@@ -55,7 +55,7 @@ static const struct {
     {"window_*", BUT_PACKED ",left"},
     {"softmax_over_queries", "slopes"}, /* sinks */
     {"positions_*", BUT_PACKED ",packed"},
-    {"cross_causal,memory_padding_ignored",
+    {"cross_causal,memory_padding_ignored,mask_fill_finite",
      "stories260K,gpt-nano-sort,mini,gpt2,llama,post,sandwich,branch,"
      "parallel,slopes,ranges,packed"}, /* no memory */
     {"embedding_too_large,position_too_small",
@@ -260,7 +260,9 @@ START_TEST(findings_name_what_went_wrong)
         {{1, "norm_eps_huge", 0, NULL, NULL}, "norm_output", "eps were 0.001 instead"},
         {{0, "post_ln", ALL_LAYERS, NULL, NULL}, "norm_output", "the other placement"},
         {{1, "post_ln", ALL_LAYERS, NULL, NULL}, "norm_output", "the other placement"},
-        {{0, "mask_fill_finite", 1, NULL, NULL}, "mask_fill", "the fill is -1e+09"},
+        {{SUBJECT_CROSS, "mask_fill_finite", 1, NULL, NULL},
+         "mask_fill",
+         "the fill is -1e+09; 32 of 100 rows see no key"},
         {{1, "mask_fill_too_weak", 2, NULL, NULL}, "mask_fill", "get the weight"},
         {{1, "mask_inverted", 2, NULL, NULL}, "mask_fill", "the mask is inverted"},
         {{0, "mask_after_softmax", 2, NULL, NULL}, "mask_fill", "it is not masked"},

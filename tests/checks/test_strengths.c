@@ -145,7 +145,7 @@ static const struct strength {
 static const struct {
     const char *fault, *why;
 } others[] = {
-    {"mask_fill_finite", "any finite number in place of -inf is one too many"},
+    {"mask_fill_finite", "a row without keys is the same at any finite number"},
     {"norm_eps_tiny", "below float32's rounding: found in float64"},
     {"window_off_by_one", "positions are whole numbers"},
     {"mask_added", "hidden keys are seen at any strength"},

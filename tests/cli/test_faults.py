@@ -39,6 +39,8 @@ def is_idle(parts, healthy, steps):
 def explore(seed, name):
     draw = random.Random(f"{name} {seed}")
     spec = random_models.healthy(draw)
+    if name == "mask_fill_finite" and draw.random() < 0.7:
+        random_models.add_empty_memory(draw, spec)
     use = {"name": name}
     if name != "post_ln" and draw.random() < 0.6:
         use["layers"] = random_models._range(draw, spec["model"]["n_layers"])

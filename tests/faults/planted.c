@@ -12,8 +12,7 @@
 
 void planted_inputs(observed *o)
 {
-    static const size_t real[PLANTED_BATCH] = {PLANTED_MEMORY, PLANTED_MEMORY,
-                                               PLANTED_MEMORY - 1};
+    static const size_t real[PLANTED_BATCH] = {PLANTED_MEMORY, PLANTED_MEMORY - 1, 0};
 
     OK(observe_random(o, PLANTED_BATCH, PLANTED_LENGTH));
     o->inputs.valid[PLANTED_LENGTH + 5] = o->inputs.valid[PLANTED_LENGTH + 6] = 0;

@@ -2,8 +2,9 @@
  *
  * A healthy and a faulty pass of the same model over the same ragged batch, to be held
  * against each other: three rows of seven tokens, of which row 1 ends with two of
- * padding; in a model with cross-attention, a memory of five rows, of which batch row 2
- * has four. Or one long row, which is more than one tile of queries.
+ * padding; in a model with cross-attention, a memory of five rows, of which batch row 1
+ * has four and batch row 2 none. Or one long row, which is more than one tile of
+ * queries.
  */
 #ifndef TXD_TESTS_PLANTED_H
 #define TXD_TESTS_PLANTED_H

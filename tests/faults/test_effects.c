@@ -18,11 +18,11 @@ static void expect_same_as(const char *faults, const char *keys)
     char cfg[512];
     planted p;
 
-    planted_run(&p, PLANTED_MODEL(""), faults);
+    planted_run(&p, PLANTED_MODEL("cross = true;"), faults);
     observe_finish(&p.healthy);
     snprintf(cfg, sizeof cfg,
              "model : { preset = \"gpt2\"; vocab = 17; d_model = 24; n_heads = 4; "
-             "n_layers = 3; d_ff = 40; max_seq_len = 32; %s };",
+             "n_layers = 3; d_ff = 40; max_seq_len = 32; cross = true; %s };",
              keys);
     OK(observe_cfg(&p.healthy, cfg, "ref64"));
     planted_inputs(&p.healthy);
@@ -59,22 +59,25 @@ START_TEST(a_weak_fill_leaves_hidden_keys_their_weight)
 }
 END_TEST
 
-/* Padding in a document of its own sees nothing. */
-START_TEST(a_finite_fill_makes_an_empty_row_uniform)
+/* Of batch row 2, of which the memory has nothing real. */
+START_TEST(a_finite_fill_makes_an_empty_row_uniform_and_no_other)
 {
-    observed o = {0};
+    const size_t dims[4] = {B, H, T, PLANTED_MEMORY};
+    const char *const site = "layers.0.cross.weights";
+    const double *weights[2];
+    planted p;
 
-    OK(observe_cfg(&o, PLANTED_MODEL(""), "ref64"));
-    OK(observe_random(&o, 1, T));
-    o.inputs.valid[0] = 0;
-    o.inputs.document[0] = 1;
-    txd_inputs_count_positions(&o.inputs);
-    OK(observe_faults(&o, "faults = ( { name = \"mask_fill_finite\"; } );"));
-    OK(observe_pass(&o));
-    for (size_t k = 0; k < T; k++)
-        ck_assert(txd_close(planted_site(&o, "layers.0.attn.weights")->values[k],
-                            1.0 / T, 1e-15));
-    observe_finish(&o);
+    planted_run(&p, PLANTED_MODEL("cross = true;"), "{ name = \"mask_fill_finite\"; }");
+    weights[0] = planted_site(&p.healthy, site)->values;
+    weights[1] = planted_site(&p.faulty, site)->values;
+    for (size_t i = 2 * H * T * PLANTED_MEMORY; i < B * H * T * PLANTED_MEMORY; i++) {
+        if (weights[0][i] != 0 ||
+            !txd_close(weights[1][i], 1.0 / PLANTED_MEMORY, 1e-15))
+            ck_abort_msg("element %zu: %g, %g", i, weights[0][i], weights[1][i]);
+    }
+    ck_assert_uint_eq(planted_differences_along(&p, site, dims, 0, 2, false), 0);
+    ck_assert_uint_eq(planted_differences(&p, "layers.0.attn.weights"), 0);
+    planted_finish(&p);
 }
 END_TEST
 
@@ -335,7 +338,7 @@ END_TEST
 
 TEST_MAIN(faults_of_the_configuration_are_models_of_that_configuration,
           a_weak_fill_leaves_hidden_keys_their_weight,
-          a_finite_fill_makes_an_empty_row_uniform,
+          a_finite_fill_makes_an_empty_row_uniform_and_no_other,
           norms_over_tokens_centre_each_lane_of_each_sequence,
           a_split_without_transpose_keeps_memory_as_it_is,
           a_merge_without_transpose_keeps_memory_as_it_is,

@@ -57,6 +57,7 @@ static double error_of(const char *more, const char *faults, const char **where)
  * another configuration. What gives zeros alone has no slope to measure: see below. */
 static const char *const elsewhere =
     "units_dead,"
+    "mask_fill_finite,"
     "bias_dropped,"
     "sentinel_above_scores,mask_of_other_sample,mask_on_queries,"
     "softmax_bf16,fp16_scores,cross_causal,padding_ignored,memory_padding_ignored,"

@@ -157,15 +157,48 @@ START_TEST(without_a_pair_of_tokens_faults_of_gradients_are_refused)
 }
 END_TEST
 
+/* The memory of batch row 1 is all padding: real queries are without keys, unless they
+ * are padding too. Or the number is one that scores come near to. */
+START_TEST(a_finite_fill_acts_where_a_query_has_no_key_or_is_weak)
+{
+    static const size_t real[] = {4, 0};
+    const char *const uniform =
+        CFG("cross = true;") " mask : { masked_row = \"uniform\"; };";
+    const char *const finite = "faults = ( { name = \"mask_fill_finite\"; } );";
+    observed o = {0};
+
+    prepare(&o, CFG("cross = true;"), 6);
+    OK(observe_memory(&o, 4, real));
+    OK(observe_faults(&o, finite));
+    observe_finish(&o);
+    prepare(&o, CFG("cross = true;"), 6);
+    OK(observe_memory(&o, 4, real));
+    memset(o.inputs.valid + 6, 0, 6 * sizeof *o.inputs.valid);
+    ck_assert_int_eq(observe_faults(&o, finite), TXD_ERR_INAPPLICABLE);
+    observe_finish(&o);
+    prepare(&o, uniform, 6);
+    OK(observe_memory(&o, 4, real));
+    ck_assert_int_eq(observe_faults(&o, finite), TXD_ERR_INAPPLICABLE);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "gives the same"));
+    observe_finish(&o);
+    prepare(&o, CFG(""), 6);
+    OK(observe_faults(
+        &o, "faults = ( { name = \"mask_fill_finite\"; strength = -9999; } );"));
+    observe_finish(&o);
+}
+END_TEST
+
 /* -1e9 is minus infinity to float16, as it is claimed; -60000 is not. */
 START_TEST(a_finite_fill_that_the_format_stores_as_infinity_is_refused)
 {
     txd_fault_use use = {.name = "mask_fill_finite"};
     txd_plan *plan = NULL;
     observed o = {0};
+    static const size_t real[] = {4, 0};
     txd_fault_scene scene = {.claimed = &o.config, .inputs = &o.inputs};
 
-    prepare(&o, CFG(""), 6);
+    prepare(&o, CFG("cross = true;"), 6);
+    OK(observe_memory(&o, 4, real));
     OK(txd_backend_find(&scene.backend, "fp16"));
     ck_assert_int_eq(txd_plan_create(&plan, &scene, &use, 1), TXD_ERR_INAPPLICABLE);
     ck_assert_ptr_nonnull(strstr(txd_message(), "becomes -inf"));
@@ -277,6 +310,9 @@ START_TEST(a_fault_that_changes_nothing_in_what_it_selects_is_refused)
     idle(CFG(""), "\"norm_eps_huge\"; strength = 1e-5;", "that large already");
     idle(weak, "\"mask_fill_too_weak\"; layers = 1;", "that weak already");
     idle(weak, "\"mask_fill_finite\"; layers = 1;", "is finite already");
+    idle(CFG(""), "\"mask_fill_finite\";", "no real query is without a key");
+    idle(CFG(""), "\"mask_fill_finite\"; strength = -1e4;", "without a key");
+    idle(CFG("cross = true;"), "\"mask_fill_finite\";", "without a key");
     idle(CFG("cross = true;"), "\"cross_causal\"; batch = 0;", "no real row");
     idle(CFG("cross = true;"), "\"cross_causal\"; queries = \"3:\";", "no real row");
     idle(CFG("cross = true;"), "\"memory_padding_ignored\"; batch = 1;",
@@ -313,6 +349,7 @@ END_TEST
 TEST_MAIN(what_cannot_act_is_refused_with_the_reason, faults_of_heads_need_several,
           the_scene_says_what_cannot_act,
           without_a_pair_of_tokens_faults_of_gradients_are_refused,
+          a_finite_fill_acts_where_a_query_has_no_key_or_is_weak,
           a_finite_fill_that_the_format_stores_as_infinity_is_refused,
           a_softmax_that_is_in_bfloat16_anyway_differs_in_sums_alone,
           rows_that_are_equal_already_are_refused_with_their_place,

@@ -168,6 +168,16 @@ def add_cross(draw, spec):
             "pad": draw.choice(("left", "right"))}
 
 
+def add_empty_memory(draw, spec):
+    """Gives the model cross-attention to a memory of which the last batch row has
+    nothing."""
+    batch = len(spec["input"]["tokens"])
+    spec["model"]["cross"] = True
+    spec["mask"]["masked_row"] = draw.choice(("zero", "nan"))
+    spec["input"]["memory"] = {"random": {"length": draw.choice((1, 3, 19))},
+                               "valid": [1] * (batch - 1) + [0]}
+
+
 def _range(draw, count):
     first = draw.randrange(count)
     return draw.choice((str(first), f"{first}:", "*"))
