@@ -26,6 +26,7 @@ typedef struct txd_trace_info {
     size_t dims[TXD_MAX_RANK];
     const char *stored; /* NULL; or what becomes `dtype` when it is read ("Q4_K") */
     size_t bytes;       /* in the file, where `stored` or `foreign` is given */
+    bool packed; /* in chunks that are unpacked whole, however little is read of them */
 } txd_trace_info;
 
 typedef struct txd_trace txd_trace;

@@ -105,6 +105,16 @@ static txd_status read_shape(const txd_h5_reader *reader, txd_h5_entry *entry, h
     return TXD_OK;
 }
 
+static bool is_packed(hid_t id)
+{
+    hid_t list = H5Dget_create_plist(id);
+    int filters = list < 0 ? 0 : H5Pget_nfilters(list);
+
+    if (list >= 0)
+        H5Pclose(list);
+    return filters > 0;
+}
+
 static txd_status read_description(txd_h5_reader *reader, txd_h5_entry *entry, hid_t id)
 {
     txd_arena *arena = reader->arena;
@@ -142,6 +152,7 @@ static txd_status add_numbers(txd_h5_reader *reader, hid_t id, hid_t type,
     entry.info.name = entry.path;
     entry.info.dtype =
         class == H5T_FLOAT ? real_dtype(type) : integer_dtype(type, class);
+    entry.info.packed = is_packed(id);
     TXD_TRY(read_shape(reader, &entry, id));
     TXD_TRY(read_description(reader, &entry, id));
     TXD_TRY(

@@ -13,8 +13,10 @@
 #include "base/memory.h"
 
 /* About as many rows as a chunk of our recordings has, so that none is unpacked twice;
- * but a tile alone where one is already large. */
-#define BAND_ROWS 128
+ * but a tile alone where one is already large. Of what is not packed a few rows are
+ * read, and measured while they are in a cache. */
+#define BAND_ROWS 256
+#define FEW_ROWS 128
 #define LARGE_BAND ((size_t)16 << 20)
 /* About what is done to a cell. */
 #define CELL_OPERATIONS 20.0
@@ -70,11 +72,27 @@ typedef struct geometry {
     size_t total;
 } geometry;
 
+static bool is_packed(const txd_replay *replay, const txd_replay_attention *job)
+{
+    txd_trace_info info;
+
+    for (int i = 0; i < TXD_TILE_POINTS; i++) {
+        size_t value =
+            job->wants[i] ? replay->stops[job->stops[i]].value : TXD_REPLAY_NONE;
+
+        if (value != TXD_REPLAY_NONE &&
+            txd_trace_get(replay->trace, &info, value) == TXD_OK && info.packed)
+            return true;
+    }
+    return false;
+}
+
 static geometry divide(const txd_feed *feed, const txd_replay_attention *job)
 {
     size_t length = feed->inputs.length, memory = feed->inputs.memory_length;
+    size_t rows = is_packed(feed->replay, job) ? BAND_ROWS : FEW_ROWS;
     geometry g = {.tile = txd_attention_tile_rows(length > memory ? length : memory)};
-    size_t tiles = least(BAND_ROWS / g.tile, TXD_REPLAY_BAND_TILES);
+    size_t tiles = least(rows / g.tile, TXD_REPLAY_BAND_TILES);
     double bytes =
         (double)job->keys * BAND_ROWS * (double)txd_dtype_bytes(feed->pass.dtype);
 
