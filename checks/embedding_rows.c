@@ -236,7 +236,8 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     s->slack = 0x1p-50;
     for (size_t i = 0; i < s->tokens.count; i++)
         s->slack =
-            fmax(s->slack, 0x1p-50 * (1 + inputs->positions[s->tokens.index[i]]));
+            fmax(s->slack,
+                 0x1p-50 * (1 + fabs((double)inputs->positions[s->tokens.index[i]])));
     judge_kept(s, inputs, value);
     /* The first step in which something is off says why. */
     if (broken == 0 && t->broken > 0 && is_sinusoidal(s, value))

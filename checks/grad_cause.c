@@ -5,6 +5,7 @@
 #include "checks/grad_sums.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Shares below this are none: where the stream is added they are near 1. */
 #define NOTHING 0.1
@@ -79,17 +80,58 @@ static bool is_zero(const txd_grad_sums *sums, size_t layer, txd_grad_part part)
            sum->square == 0 && sum->nonfinite == 0;
 }
 
-/* A memory of padding alone teaches nothing to those who read it. */
+/* A memory of padding alone teaches nothing to those who read it. `least`: so many rows
+ * of a memory that are no padding are enough. */
+static bool is_memory_short(const txd_inputs *inputs, size_t least)
+{
+    for (size_t b = 0; b < inputs->batch; b++) {
+        size_t real = 0;
+
+        for (size_t i = 0; i < inputs->memory_length; i++)
+            real += inputs->memory_valid[b * inputs->memory_length + i] != 0;
+        if (real >= least)
+            return false;
+    }
+    return true;
+}
+
 static bool may_be_zero(const txd_pass *pass, txd_grad_part part)
+{
+    return part == TXD_GRAD_CROSS ? is_memory_short(pass->inputs, 1)
+                                  : part == TXD_GRAD_NORMS;
+}
+
+/* True if some query whose token has a loss has a choice of keys in some layer. */
+static bool has_choice(const txd_pass *pass)
 {
     const txd_inputs *inputs = pass->inputs;
 
-    if (part != TXD_GRAD_CROSS)
-        return part == TXD_GRAD_NORMS;
-    for (size_t i = 0; i < inputs->batch * inputs->memory_length; i++)
-        if (inputs->memory_valid[i])
-            return false;
-    return true;
+    for (size_t l = 0; l < pass->claimed->n_layers; l++)
+        for (size_t b = 0; b < inputs->batch; b++) {
+            txd_mask_view mask = txd_mask_of(&pass->claimed->layers[l], inputs, b);
+
+            for (size_t t = 0; t < inputs->length; t++) {
+                size_t keys = 0;
+
+                if (!txd_inputs_is_pair(inputs, b * inputs->length + t))
+                    continue;
+                for (size_t k = 0; k < inputs->past + inputs->length && keys < 2; k++)
+                    keys += txd_mask_hides(&mask, t, k) == TXD_SEEN;
+                if (keys == 2)
+                    return true;
+            }
+        }
+    return false;
+}
+
+/* What is added to scores moves nothing where a query sees one key, or none. */
+bool txd_grad_may_be_zero(const txd_pass *pass, const char *name)
+{
+    bool is_bias = strstr(name, "attn.relative.") != NULL;
+
+    if (strncmp(name, "encoder.", strlen("encoder.")) == 0)
+        return is_memory_short(pass->inputs, is_bias ? 2 : 1);
+    return is_bias && !has_choice(pass);
 }
 
 bool txd_grad_is_cut(const txd_grad_sums *sums, const txd_pass *pass, size_t layer)

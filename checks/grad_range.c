@@ -154,7 +154,7 @@ static void judge_layer(state *s, const txd_pass *pass, size_t layer)
 
 /* ---- a step ---- */
 
-static void judge_outside(state *s)
+static void judge_outside(state *s, const txd_pass *pass)
 {
     size_t place = s->sums.claimed->n_layers;
     char text[32];
@@ -170,7 +170,7 @@ static void judge_outside(state *s)
                         "%.0f elements are NaN or infinite: see the law "
                         "`finite`",
                         at->nonfinite);
-        else if (norm == 0)
+        else if (norm == 0 && !txd_grad_may_be_zero(pass, at->name))
             txd_law_say(&finding, "the gradient is exactly 0");
         else if (!txd_within(norm, s->limit[EXPLODE]))
             txd_law_say(&finding, "the gradient has the norm %s",
@@ -222,7 +222,7 @@ static void judge_step(state *s, const txd_pass *pass)
     for (size_t l = 0; l < s->sums.claimed->n_layers; l++)
         if (txd_grad_is_whole(&s->sums, l))
             judge_layer(s, pass, l);
-    judge_outside(s);
+    judge_outside(s, pass);
     judge_depth(s);
 }
 

@@ -71,7 +71,8 @@ void txd_grad_sums_begin(txd_grad_sums *sums, const txd_pass *pass)
     const double unknown = (double)NAN;
 
     sums->step = pass->step;
-    sums->has_loss = txd_inputs_pairs(pass->inputs) > 0;
+    /* Of a vocabulary of one token nothing is left to learn. */
+    sums->has_loss = pass->claimed->vocab > 1 && txd_inputs_pairs(pass->inputs) > 0;
     sums->outside_count = 0;
     for (size_t l = 0; l < sums->claimed->n_layers; l++)
         sums->layers[l] =

@@ -80,6 +80,9 @@ void txd_grad_sums_share(txd_grad_sums *sums, const txd_site *site,
 bool txd_grad_is_whole(const txd_grad_sums *sums, size_t layer);
 /* True if one of its parts is 0 that must not be. */
 bool txd_grad_is_cut(const txd_grad_sums *sums, const txd_pass *pass, size_t layer);
+/* True if a parameter outside of the layers, or a layer of the encoder, may have no
+ * gradient by right. */
+bool txd_grad_may_be_zero(const txd_pass *pass, const char *name);
 /* The norm of a layer's gradient, and how many of its elements are not finite. */
 double txd_grad_norm(const txd_grad_layer *layer);
 double txd_grad_nonfinite(const txd_grad_layer *layer);

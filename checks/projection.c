@@ -225,6 +225,9 @@ static void judge_lane(txd_projection_tally *t, const txd_projection_job *job, s
         t->inherited++;
         return;
     }
+    /* Of what is larger than any number of the format `finite` speaks. */
+    if (isinf(found) && fabs(value.exact) + value.allowed > job->block->pass->largest)
+        return;
     t->broken += !txd_within(measured, value.allowed);
     if (t->judged++ > 0 &&
         !txd_law_is_worse(txd_law_ratio(measured, value.allowed), t->ratio))

@@ -204,6 +204,10 @@ static double drawn_bias(const txd_spread *s, int layer, const txd_spread_map *m
     return sqrt(draw->mean * draw->mean + draw->std * draw->std);
 }
 
+/* Below so many of the smallest number of the format, values are multiples of it with
+ * few digits, or 0: their size says nothing. */
+#define FEW_DIGITS 64
+
 /* The f below or above 1 with f - 1 - log f = 2 t / n. */
 static double edge_of(double n, bool above)
 {
@@ -240,8 +244,6 @@ static void judge_drawn(txd_spread_finding *out, const txd_spread *s, int layer,
         out->off = 1 / out->off;
         out->allowed = least > 0 ? out->predicted / least : INFINITY;
     }
-    if (out->predicted == 0 && out->measured == 0) /* nothing was to be drawn */
-        out->off = out->allowed = 1;
     out->is_broken = !txd_within(out->off, out->allowed);
 }
 
@@ -311,7 +313,9 @@ bool txd_spread_judge(txd_spread_finding *out, const txd_spread *s, int layer, s
     } else {
         judge_possible(out, s, map, b->rms);
     }
-    return true;
+    out->is_lost =
+        out->measured < FEW_DIGITS * s->tiny && out->predicted < FEW_DIGITS * s->tiny;
+    return !out->is_lost;
 }
 
 double txd_spread_table_factor(const txd_spread *s, int layer, size_t m)

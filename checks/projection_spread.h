@@ -41,6 +41,7 @@ typedef struct txd_spread {
     txd_spread_size *params;                 /* the same shape: what they are */
     txd_spread_size values[TXD_POINT_COUNT]; /* of this layer */
     double u_store, u_accumulate;
+    double tiny; /* the smallest number above 0 of the format */
 } txd_spread;
 
 /* How one map came out. */
@@ -50,7 +51,7 @@ typedef struct txd_spread_finding {
     double uncorrelated; /* sqrt(d) rms(W) rms(x) and the bias */
     double off, allowed; /* how many times too large or too small; how many may be */
     double weight, input;
-    bool is_drawn, is_broken, is_inherited;
+    bool is_drawn, is_broken, is_inherited, is_lost;
     int step;
 } txd_spread_finding;
 
@@ -63,7 +64,8 @@ void txd_spread_take(txd_spread *spread, const txd_site *site, const double *sta
 void txd_spread_forget(txd_spread *spread);
 
 /* Judges map m of a layer. False if it cannot be judged, because something was not
- * offered, or (is_inherited) is not finite before the map. */
+ * offered, (is_inherited) is not finite before the map, or (is_lost) is 0, or too small
+ * for the format to have a size. */
 bool txd_spread_judge(txd_spread_finding *out, const txd_spread *spread, int layer,
                       size_t m);
 

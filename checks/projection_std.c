@@ -30,7 +30,7 @@ typedef struct state {
     double low[TXD_SPREAD_MAPS], high[TXD_SPREAD_MAPS]; /* ratios to the prediction */
     double worst, allowed;
     txd_spread_finding *found; /* (layers, maps): the first that was broken */
-    uint64_t judged, inherited;
+    uint64_t judged, inherited, lost;
     int step, layer;
 } state;
 
@@ -51,6 +51,7 @@ static void judge(state *s, size_t m)
 
     if (!txd_spread_judge(&now, &s->spread, s->layer, m)) {
         s->inherited += now.is_inherited;
+        s->lost += now.is_lost;
         return;
     }
     now.step = s->step;
@@ -93,6 +94,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
     }
     txd_spread_take(&s->spread, site, block->stats);
     s->spread.u_store = block->pass->u_store;
+    s->spread.tiny = block->pass->tiny;
     s->spread.u_accumulate = block->pass->u_accumulate;
     return TXD_OK;
 }
@@ -199,8 +201,10 @@ static void note(txd_result *result, const state *s)
 
     if (s->judged == 0) {
         snprintf(result->note, sizeof result->note,
-                 s->inherited
-                     ? "no projection has weights and an input that are finite"
+                 s->inherited ? "no projection has weights and an input that are finite"
+                 : s->lost
+                     ? "all projections are 0, or too small for the format to "
+                       "have a size"
                      : "not recorded: the statistics of a projection, of its input and "
                        "of its weights");
         return;

@@ -79,8 +79,11 @@ static unsigned ask(void *self, const txd_site *site)
 
 /* ---- what is looked at ---- */
 
+/* A recording may have ids that the claimed vocabulary lacks. */
 static void add_id(state *s, int32_t id, size_t place)
 {
+    if (id < 0 || (size_t)id >= s->claimed->vocab)
+        return;
     for (size_t i = 0; i < s->id_count; i++)
         if (s->ids[i] == id)
             return;

@@ -108,6 +108,8 @@ static txd_status read_one(txd_waiver *out, const txd_setting *waiver,
     *out = (txd_waiver){.site = "*", .file = waiver->file, .line = waiver->line};
     TXD_TRY(read_law(out, waiver));
     TXD_TRY(txd_setting_string(&out->site, waiver, "site"));
+    if (!out->site[strspn(out->site, " \t\n,")])
+        return fail_at(waiver, "its `site` is empty: `site = \"*\"` covers all sites");
     TXD_TRY(read_words(&out->reason, waiver, "reason",
                        "a waiver gives its `reason`, for whoever reads the report"));
     TXD_TRY(read_words(&out->expires, waiver, "expires",

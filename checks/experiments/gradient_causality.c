@@ -6,10 +6,15 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "checks/experiments/capture.h"
+#include "checks/experiments/rungs.h"
+
+/* Below so many of the smallest number of the format little is left of a gradient. */
+#define FEW_DIGITS 64
 
 static const char *inapplicable(const txd_check_context *context)
 {
+    if (context->claimed->vocab == 1)
+        return "of a vocabulary of one token there is no gradient";
     return txd_experiment_causal_layers(context->claimed) < context->claimed->n_layers
                ? "the claimed mask is not causal (mask.causal = false)"
                : NULL;
@@ -206,8 +211,66 @@ static txd_status report_deaf(const trial *t, const txd_captured *site, size_t r
     return txd_result_add(t->result, &finding);
 }
 
+/* The largest element of tokens before the kept ones. */
+static double largest_earlier(const trial *t, const txd_captured *site)
+{
+    const txd_tensor *value = &site->value;
+    size_t width = value->dims[value->rank - 1], length = t->e->inputs.length;
+    size_t heads = heads_of(value), count = txd_tensor_count(value) / width;
+    double largest = 0;
+
+    for (size_t row = 0; row < count; row++)
+        for (size_t i = 0; row % length < t->kept[row / length / heads] && i < width;
+             i++)
+            largest = fmax(largest, fabs(txd_tensor_get(value, row * width + i)));
+    return largest;
+}
+
+static double largest_at(const trial *t, const txd_capture *claim, txd_point point,
+                         int layer)
+{
+    const txd_site site = {.kind = TXD_SITE_GRADIENT, .point = point, .layer = layer};
+    const txd_captured *found = txd_capture_at(claim, &site);
+
+    return found ? largest_earlier(t, found) : 0;
+}
+
+/* True if by the claim, in float64, something comes to earlier tokens through some
+ * layer that the format can hold on its way: a gradient of 0 is else right, or lost. */
+static bool is_due(const trial *t, const txd_capture *claim)
+{
+    const txd_config *claimed = t->e->setup->claimed;
+    double least = FEW_DIGITS * txd_roundoff_of(t->e->setup->backend).tiny;
+    txd_point input = txd_sublayer_of(claimed, TXD_SUBLAYER_ATTENTION).input;
+    bool is_held = false;
+
+    for (int l = 0; l < (int)claimed->n_layers; l++)
+        is_held |= largest_at(t, claim, TXD_POINT_ATTN_V, l) > least &&
+                   largest_at(t, claim, input, l) > least;
+    return is_held && largest_at(t, claim, TXD_POINT_EMBED_OUT, -1) > least;
+}
+
+static txd_status judge_deaf(trial *t, const txd_captured *site, size_t rows)
+{
+    txd_tap *taps[1] = {&t->tap};
+    const txd_experiment_how how = {.taps = taps, .tap_count = 1, .backward = true};
+    txd_capture claim;
+    txd_status status = txd_capture_init(&claim, t->e, TXD_CAPTURE_GRADIENTS);
+
+    if (status == TXD_OK)
+        status = txd_rung_pass(&claim, t->e, "ref64", &how, &t->e->inputs);
+    if (status == TXD_OK && is_due(t, &claim))
+        status = report_deaf(t, site, rows);
+    else if (status == TXD_OK)
+        snprintf(t->result->note, sizeof t->result->note,
+                 "whether something comes to earlier tokens was not judged: by the "
+                 "claim it is 0, or less than the format holds");
+    txd_capture_finish(&claim);
+    return status;
+}
+
 /* The last embeddings on the way back are the first of the forward pass. */
-static txd_status judge_earlier(const trial *t, const txd_capture *gradients)
+static txd_status judge_earlier(trial *t, const txd_capture *gradients)
 {
     const txd_site embeddings = {
         .kind = TXD_SITE_GRADIENT, .point = TXD_POINT_EMBED_OUT, .layer = -1};
@@ -217,7 +280,7 @@ static txd_status judge_earlier(const trial *t, const txd_capture *gradients)
     if (!site)
         return TXD_OK;
     count_deaf(&deaf, &seeing, t, site);
-    return seeing > 0 && deaf == seeing ? report_deaf(t, site, deaf) : TXD_OK;
+    return seeing > 0 && deaf == seeing ? judge_deaf(t, site, deaf) : TXD_OK;
 }
 
 static bool all_finite(const txd_captured *site)
@@ -230,7 +293,7 @@ static bool all_finite(const txd_captured *site)
     return true;
 }
 
-static txd_status judge(const trial *t, const txd_capture *gradients)
+static txd_status judge(trial *t, const txd_capture *gradients)
 {
     found_row found;
 

@@ -32,11 +32,12 @@ static txd_status take_inputs(txd_rungs *r)
     return txd_derive_part(&r->inputs, r->e->arena, &some, 0, length);
 }
 
-/* A pass of a model that is bound for it. */
-static txd_status pass_bound(txd_capture *out, txd_rungs *r, const char *name)
+txd_status txd_rung_pass(txd_capture *out, const txd_experiment *experiment,
+                         const char *name, const txd_experiment_how *how,
+                         const txd_inputs *inputs)
 {
-    const txd_experiment_setup *setup = r->e->setup;
-    txd_experiment_how how = {.claimed = true};
+    const txd_experiment_setup *setup = experiment->setup;
+    txd_experiment_how bound = *how;
     const txd_backend *backend;
     txd_model *model;
     txd_status status;
@@ -44,10 +45,16 @@ static txd_status pass_bound(txd_capture *out, txd_rungs *r, const char *name)
     TXD_TRY(txd_backend_find(&backend, name));
     TXD_TRY(txd_model_create(&model, backend, setup->claimed, setup->params,
                              setup->threads));
-    how.model = model;
-    status = txd_capture_pass(out, r->e, &how, &r->inputs);
+    bound.claimed = true;
+    bound.model = model;
+    status = txd_capture_pass(out, experiment, &bound, inputs);
     txd_model_destroy(model);
     return status;
+}
+
+static txd_status pass_bound(txd_capture *out, txd_rungs *r, const char *name)
+{
+    return txd_rung_pass(out, r->e, name, &(txd_experiment_how){0}, &r->inputs);
 }
 
 txd_status txd_rungs_begin(txd_rungs *out, txd_experiment *experiment)

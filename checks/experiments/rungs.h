@@ -22,6 +22,12 @@ typedef struct txd_rungs {
 txd_status txd_rungs_begin(txd_rungs *out, txd_experiment *experiment);
 void txd_rungs_finish(txd_rungs *rungs);
 
+/* A pass by the claim in a backend, of a model that is bound for it; else as `how`
+ * says. */
+txd_status txd_rung_pass(txd_capture *out, const txd_experiment *experiment,
+                         const char *backend, const txd_experiment_how *how,
+                         const txd_inputs *inputs);
+
 /* How a rung is made. */
 typedef struct txd_rung_how {
     const char *backend; /* by this one and the claim; NULL = as the run was */

@@ -82,6 +82,8 @@ holds("one that is of no use, too", check(0, "expired").out,
 for text, part in (('waivers : ( { law = "causality"; } );', "`reason`"),
                    ('waivers : ( { law = "causalty"; } );', "nearest: causality"),
                    ('waivers : ( { lay = "causality"; } );', "law"),
+                   ('waivers : ( { law = "causality"; site = " ,"; } );',
+                    "`site` is empty"),
                    ('waiver : ( );', "waivers")):
     write("rules.cfg", text)
     holds(f"{text} is refused", check(2, "not right").err, "rules.cfg:1", part)
