@@ -387,6 +387,7 @@ const txd_check txd_check_attention_collapse = {
     .look_next = "the maximum and the spread of attn.scores in the named head; "
                  "model.score_scale; the norms of attn.q and attn.k",
     .unit = "rows",
+    .softmax_rows = true,
     .faults = (const char *const[]){NULL},
     .keys = txd_keys_attention_collapse,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},

@@ -169,6 +169,7 @@ const txd_check txd_check_causal_alignment = {
     .look_next = "attn.masked of the same query: which keys read -inf; how the mask of "
                  "a step with a cache is made",
     .unit = "rows",
+    .softmax_rows = true,
     .faults = (const char *const[]){"mask_top_left", "cache_newest_hidden",
                                     "cache_hole", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},

@@ -63,6 +63,8 @@ typedef struct txd_check_context {
     txd_dtype format;            /* of stored values: txd_roundoff_of_format */
     const char *coarse; /* why a recording's values have fewer digits; NULL = they have
                            not. Only valid in set-up. */
+    bool dropped;       /* a recording says that its attention weights are those behind
+                           dropout, as in training */
     const char *budget; /* what a recording left out to stay small, in words; or NULL */
     bool is_drawn; /* the parameters are known to be drawn: nothing is trained yet */
     const txd_setting *weights; /* the group `weights`, by which they were; NULL = the
@@ -99,6 +101,9 @@ struct txd_check {
     /* It holds one value against others within the roundoff of their format: not to be
      * judged of values that were recorded with fewer digits. */
     bool exact;
+    /* It reads rows of attention weights as the softmax leaves them: not to be judged
+     * behind dropout. */
+    bool softmax_rows;
     /* Its findings are information and it never fails: INFO is how it trips. */
     bool informs;
     const char *const *faults; /* that must trip it; ended by NULL */

@@ -112,6 +112,11 @@ static txd_status set_up(entry *e, txd_arena *arena)
         txd_entry_skip(e, e->context.coarse);
         return TXD_OK;
     }
+    if (check->softmax_rows && e->context.dropped) {
+        txd_entry_skip(e, "the weights were recorded behind dropout (attribute "
+                          "`dropout`); record them before it to have them judged");
+        return TXD_OK;
+    }
     TXD_TRY(check->create(&e->state, &e->tap, &e->context));
     e->is_set_up = true;
     e->is_waiting = check->watch != NULL && e->context.run != NULL;

@@ -119,6 +119,7 @@ const txd_check txd_check_diagonal_open = {
     .look_next = "attn.masked of the named query at its own key; `finite`: the first "
                  "row is NaN where an empty row is",
     .unit = "rows",
+    .softmax_rows = true,
     .faults = (const char *const[]){"diagonal_masked", "mask_inverted",
                                     "fully_masked_row", NULL},
     .needs = txd_seen_needs,

@@ -143,6 +143,7 @@ const txd_check txd_check_empty_row = {
     .look_next = "attn.masked of the named query, and which mask hides its own key; "
                  "`finite` for the NaN that comes of it",
     .unit = "rows",
+    .softmax_rows = true,
     .faults = (const char *const[]){"fully_masked_row", "diagonal_masked",
                                     "mask_fill_finite", "sentinel_above_scores", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},

@@ -200,6 +200,7 @@ const txd_check txd_check_mask_sentinel = {
         "mask.fill, and the range of attn.scores; in a kernel, what its running "
         "maximum begins with",
     .unit = "rows",
+    .softmax_rows = true,
     .faults =
         (const char *const[]){"sentinel_above_scores", "mask_fill_too_weak", NULL},
     .needs = txd_seen_needs,

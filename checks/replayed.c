@@ -7,6 +7,7 @@
 #include "checks/runner.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static unsigned replay_offers(const void *self, txd_site_kind kind, txd_point point,
@@ -42,6 +43,7 @@ static txd_status judge(txd_checks **out, const txd_trace *recording,
 {
     const char *config = txd_trace_meta(recording, "config");
     const char *weights = txd_trace_meta(recording, "weights");
+    const char *dropout = txd_trace_meta(recording, "dropout");
     txd_check_context context = {.claimed = txd_replay_config(replay),
                                  .format = txd_replay_format(replay),
                                  .budget = txd_trace_meta(recording, "budget")};
@@ -51,6 +53,7 @@ static txd_status judge(txd_checks **out, const txd_trace *recording,
     txd_arena *arena;
     txd_status status;
 
+    context.dropped = dropout && strtod(dropout, NULL) > 0;
     context.has_past = txd_replay_has_past(replay);
     context.is_drawn = weights && strcmp(weights, "drawn") == 0;
     snprintf(

@@ -315,6 +315,7 @@ const txd_check txd_check_row_sum = {
         "attn.masked of the same query: what the softmax read, and whether the "
         "mask was in it",
     .unit = "rows",
+    .softmax_rows = true,
     .faults = (const char *const[]){"mask_after_softmax", "fully_masked_row",
                                     "softmax_bf16", "dropout_in_eval",
                                     "softmax_over_queries", "sinks_ignored", NULL},

@@ -338,6 +338,7 @@ const txd_check txd_check_sink_share = {
         "attn.sink.weight of the named head, and whether the kernel takes sinks",
     .unit = "rows",
     .exact = true,
+    .softmax_rows = true,
     .faults = (const char *const[]){"sinks_ignored", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},

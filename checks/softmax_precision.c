@@ -370,6 +370,7 @@ const txd_check txd_check_softmax_precision = {
     .look_next = "precision.softmax of the configuration; attn.masked of the same row",
     .unit = "cells",
     .exact = true,
+    .softmax_rows = true,
     .faults = (const char *const[]){"softmax_bf16", "mask_after_softmax", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},

@@ -158,6 +158,7 @@ const txd_check txd_check_weight_range = {
         "`row_sum`; whether two passes give the same weights; in which mode the "
         "model was when it was recorded",
     .unit = "rows",
+    .softmax_rows = true,
     .faults = (const char *const[]){"dropout_in_eval", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, VALUES},
                                              {TXD_POINT_ATTN_MASKED, TXD_ASK_VALUE},

@@ -241,6 +241,7 @@ const txd_check txd_check_window = {
         "mask.window and model.layers of the claimed configuration; attn.masked "
         "of a late query",
     .unit = "rows",
+    .softmax_rows = true,
     .faults = (const char *const[]){"window_off_by_one", "window_ignored",
                                     "window_layers_swapped", NULL},
     .needs = txd_seen_needs,
