@@ -4,8 +4,8 @@
  * - 1, h = f^2 / 2, s = f / (2 + f), of which |s| < 0.172. What is large, w e and w f,
  * is exact in double; the rest of a term is float32, off by less than 2^-25 of the
  * term: where no term is positive that is less than a rounding of the sum to the
- * float32 in which it is kept. Other rows, and those with weights below the normal
- * numbers, are formed in double.
+ * float32 in which it is kept. Other rows, and those of next to no
+ * entropy, are formed in double.
  */
 #ifndef TXD_OPS_KERNELS_ENTROPY_INTERNAL_H
 #define TXD_OPS_KERNELS_ENTROPY_INTERNAL_H
@@ -14,12 +14,8 @@
 
 /* Blocks whose small parts are added up before they become double. */
 #define ENTROPY_BLOCKS 4
-
-/* What tells rows whose terms are formed in double: one bit of weights below the normal
- * numbers, and of negative ones; the largest. */
-struct entropy_range {
-    ints below[PARTS], most[PARTS];
-};
+/* Above all that weights below the normal numbers come to, in any row. */
+#define TINY_ENTROPY 1e-20
 
 struct entropy_sums {
     doubles halvings[PARTS], first[PARTS]; /* of w e, of w (m - 1) */
@@ -75,16 +71,14 @@ INLINE void add_products(doubles sum[PARTS], const float *x, const float *y)
 }
 
 INLINE void entropy_block(struct entropy_sums *sums, floats small[PARTS],
-                          struct entropy_range *range, const float *x)
+                          ints odd[PARTS], const float *x)
 {
     float e[LANES], f[LANES];
 
     EACH_PART (p) {
         floats w = load(x + p * PART_FLOATS), two[2];
 
-        range->below[p] |= bits_of(w) & (bits_of(w) < 0x00800000);
-        range->most[p] =
-            choose_int(bits_of(w) > range->most[p], bits_of(w), range->most[p]);
+        odd[p] |= (0x3f800000 - bits_of(w)) | bits_of(w);
         small[p] += entropy_parts(&two[0], &two[1], w);
         store(e + p * PART_FLOATS, two[0]);
         store(f + p * PART_FLOATS, two[1]);
@@ -123,45 +117,49 @@ static double entropy_row_wide(const float *x, size_t count)
     return 0 - sum_of_doubles(sum);
 }
 
-/* Whether all weights are 0 or normal numbers up to 1, so that no terms cancel. */
-INLINE bool are_shares(const struct entropy_range *range)
+/* Whether no weight is negative or above 1, so that no terms cancel. */
+INLINE bool are_shares(const ints odd[PARTS])
 {
-    ints above[PARTS];
+    ints sign[PARTS];
 
     EACH_PART (p)
-        above[p] = range->below[p] | (range->most[p] > 0x3f800000);
-    return !any_of(above);
+        sign[p] = odd[p] < 0;
+    return !any_of(sign);
 }
 
 static inline double entropy_row(const float *x, size_t count)
 {
     const float *at = x;
     size_t left = count;
-    struct entropy_range range = {{{0}}, {{0}}};
+    ints odd[PARTS] = {{0}};
     struct entropy_sums sums = {{{0}}, {{0}}};
     doubles rest[PARTS] = {{0}};
     float tail[LANES];
+    double all;
 
     while (left > 0) {
         floats small[PARTS] = {{0}};
         int block = 0;
 
         for (; block < ENTROPY_BLOCKS && left >= LANES; block++, left -= LANES) {
-            entropy_block(&sums, small, &range, at);
+            entropy_block(&sums, small, odd, at);
             at += LANES;
         }
         if (block < ENTROPY_BLOCKS && left > 0) {
             load_tail(tail, at, left, 0);
-            entropy_block(&sums, small, &range, tail);
+            entropy_block(&sums, small, odd, tail);
             left = 0;
         }
         add_wide(rest, small);
     }
-    if (!are_shares(&range))
-        return entropy_row_wide(x, count);
     EACH_PART (p)
         rest[p] += sums.halvings[p] * 0x1.62e42fefa39efp-1 + sums.first[p];
-    return 0 - sum_of_doubles(rest);
+    all = 0 - sum_of_doubles(rest);
+    /* So little may be that of weights below the normal numbers alone, to whose terms
+     * the exponent is none; beside others these are nothing. */
+    if (!are_shares(odd) || (all != 0 && all < TINY_ENTROPY))
+        return entropy_row_wide(x, count);
+    return all;
 }
 
 #endif
