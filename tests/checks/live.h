@@ -66,4 +66,7 @@ const char *live_examining(void);
 /* The result of a law that was selected. */
 const txd_result *live_result(const live *l, const char *law);
 
+/* The law says of the configuration itself that it has nothing to judge there. */
+bool live_is_inapplicable(const live *l, const char *law);
+
 #endif

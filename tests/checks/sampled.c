@@ -17,18 +17,20 @@
 static const struct {
     const char *model, *input; /* the latter within the group input */
     bool is_packed;            /* the rows hold two documents each */
+    bool is_anew;              /* positions begin anew in the second */
 } models[SAMPLED_MODELS] = {
     {MODEL("gpt2", "cross = true;"),
-     "memory : { random : { length = 200; }; valid = [190, 0]; };", false},
+     "memory : { random : { length = 200; }; valid = [190, 0]; };", false, false},
     {MODEL("llama",
            "n_kv_heads = 2; rope_width = 16; score_softcap = 20.0; logit_softcap = "
            "20.0; logit_scale = 0.5; norm_offset = 1.0; "
            "qk_norm = \"head\"; layers = ( { range = \"0\"; window = 250; } );"),
-     "", false},
+     "", false, false},
     {MODEL_OF("gpt2", "12",
               "head_dim = 16; positions = \"alibi\"; sinks = true; embed_scale = "
               "6.93;"),
-     "", true},
+     "", true, false},
+    {MODEL("gpt2", ""), "", true, true},
 };
 
 /* Only formed if asked for. */
@@ -58,6 +60,13 @@ static int document(int row, int i)
     return i >= (row == 0 ? SAMPLED_LONG : SAMPLED_SHORT) / 2;
 }
 
+static int position(int row, int i)
+{
+    int half = (row == 0 ? SAMPLED_LONG : SAMPLED_SHORT) / 2;
+
+    return i < half ? i : i - half;
+}
+
 /* The group input: a long row, and a short one padded on the left. */
 static void print_input(char *text, size_t bytes, int model)
 {
@@ -68,13 +77,17 @@ static void print_input(char *text, size_t bytes, int model)
         used += (size_t)snprintf(text + used, bytes - used, "documents = ");
         used += print_rows(text + used, bytes - used, document);
     }
+    if (models[model].is_anew) {
+        used += (size_t)snprintf(text + used, bytes - used, "positions = ");
+        used += print_rows(text + used, bytes - used, position);
+    }
     snprintf(text + used, bytes - used, "%s };", models[model].input);
 }
 
 void sampled_run(live *l, const sampled *s)
 {
     live_plant planted = {.threads = s->threads};
-    char input[4096], text[8192], faults[256] = "";
+    char input[8192], text[12288], faults[256] = "";
 
     print_input(input, sizeof input, s->model);
     if (s->fault)

@@ -18,7 +18,7 @@ enum {
 };
 
 /* Cross-attention; rotation, a window and shared keys; slopes and sinks. */
-enum { SAMPLED_MODELS = 3 };
+enum { SAMPLED_MODELS = 4 };
 
 typedef struct sampled {
     int model;

@@ -24,18 +24,7 @@ static bool may_warn(const txd_result *r, const char *cfg)
            strstr(r->findings[0].message, "matter of training state") != NULL;
 }
 
-/* The law says of the configuration itself that it has nothing to judge there. */
-static bool is_inapplicable(const live *l, const char *name)
-{
-    const txd_run_options run = {.claimed = &l->claimed, .params = l->params};
-    const txd_check_context context = {
-        .claimed = &l->claimed, .is_drawn = !l->checkpoint, .run = &run};
-    const txd_check *law = txd_check_find(name);
-
-    return law->inapplicable && law->inapplicable(&context);
-}
-
-/* Nor is there in an input that has not what the law is about. */
+/* An input has not what the law is about. */
 static bool is_beside(const char *cfg, const char *name)
 {
     return (strcmp(name, "documents") == 0 && !strstr(cfg, "documents = ")) ||
@@ -69,7 +58,8 @@ static void expect_silence(const char *cfg, const char *idle)
         for (size_t i = 0; i < l.count; i++) {
             const txd_result *r = &l.results[i];
             bool is_idle = txd_glob_list(idle, r->check) ||
-                           is_inapplicable(&l, r->check) || is_beside(cfg, r->check);
+                           live_is_inapplicable(&l, r->check) ||
+                           is_beside(cfg, r->check);
             bool is_told =
                 r->verdict == TXD_VERDICT_INFO && r->evaluated > 0 &&
                 (txd_glob_list(telling, r->check) || txd_check_find(r->check)->informs);
