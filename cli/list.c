@@ -213,24 +213,28 @@ static int list_page(void (*add)(txd_text *out))
 }
 
 /* The faults as they stand to one model: which can act, and why the others cannot. */
-static void list_possible(listing *list, const char *const *reasons)
+static void list_possible(listing *list, const txd_possible_fault *possible)
 {
     const txd_fault *fault;
     char sentence[512];
     size_t i;
 
     for (i = 0; (fault = txd_fault_at(i)); i++) {
-        const char *reason = reasons[i];
+        const char *reason = possible[i].reason;
 
         snprintf(sentence, sizeof sentence, "%s%s",
                  reason ? "cannot act here: " : "can act here", reason ? reason : "");
+        if (possible[i].by_experiments)
+            snprintf(sentence, sizeof sentence,
+                     "can act here in experiments: `txdiag check MODEL.cfg`, or run "
+                     "with --experiments");
         add_line(list, txd_fault_name(fault), sentence);
     }
 }
 
 static int list_applicable(const txd_options *options, const char *cfg)
 {
-    const char *const *reasons;
+    const txd_possible_fault *possible;
     txd_session session;
     listing list = {0};
     txd_text text;
@@ -238,10 +242,10 @@ static int list_applicable(const txd_options *options, const char *cfg)
 
     txd_text_init(&text);
     if (txd_session_open(&session, options, cfg) == TXD_OK &&
-        txd_possible_faults(&reasons, &session) == TXD_OK) {
-        list_possible(&list, reasons);
+        txd_possible_faults(&possible, &session) == TXD_OK) {
+        list_possible(&list, possible);
         list.text = &text;
-        list_possible(&list, reasons);
+        list_possible(&list, possible);
         exit_status = txd_output_result(&text, TXD_EXIT_HELD);
     } else {
         exit_status = txd_output_complain();

@@ -64,7 +64,11 @@ def wrong_statistics(file, config, steps):
 
 
 # Laws that look at parameters, of which a recording holds statistics alone.
-BY_PARAMETERS = ("qkv_distinct", "heads_distinct", "head_split", "output_projection")
+BY_PARAMETERS = ("qkv_distinct", "heads_distinct", "head_split", "output_projection",
+                 "mlp_linear", "head_logits")
+# What a recording says instead of "makes passes of its own", and of rows of tables.
+OTHERWISE = {"causal_alignment": "nothing to align",
+             "embedding_rows": "two tokens that have one in common"}
 # What is warned of in models that are only drawn: eps of the size of a variance.
 TASTE = ("norm_moments",)
 
@@ -74,7 +78,10 @@ def forget(run, judged):
     for i in reversed(range(len(run[0]))):
         told_apart = judged[1][i] == "skip" and "parameters" in judged[2][i] or \
             run[1][i] == "open" and "not finite" in run[2][i]
-        if judged[0][i] in BY_PARAMETERS and told_apart and run[1][i] != "fail":
+        otherwise = judged[1][i] == "skip" and judged[0][i] in OTHERWISE and \
+            OTHERWISE[judged[0][i]] in judged[2][i]
+        if run[1][i] != "fail" and (
+                otherwise or judged[0][i] in BY_PARAMETERS and told_apart):
             for columns in (run, judged):
                 for column in columns:
                     del column[i]

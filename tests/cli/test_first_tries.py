@@ -93,19 +93,23 @@ def listed_faults():
         cfg("faulty.cfg", family, f"input : {{ tokens = ( [1, 2, 3, 4] );{more} }};\n"
             'record : ( { probe = "grad_norm"; } );')
         run = exits(0, f"{family}: faults are listed", "list", "faults", "faulty.cfg")
-        lines = dict(re.findall(r"^(\S+) +(can(?:not)? act here)", run.out, re.M))
-        ok("some can act and some cannot", len(set(lines.values())) == 2, run)
+        lines = dict(re.findall(
+            r"^(\S+) +(can(?:not)? act here(?: in experiments)?)", run.out, re.M))
+        ok("some can act, some in experiments, some cannot",
+           len(set(lines.values())) == 3, run)
         ok("norms have a larger eps than that of norm_eps_huge",
            lines["norm_eps_huge"] == "cannot act here", run)
         different = []
         for name in lines:
             write("planted.cfg", read("faulty.cfg").decode() +
                   f'faults = ( {{ name = "{name}"; }} );\n')
-            # Calls with a cache are made by experiments.
-            more = ["--experiments"] if re.match("cache_|mask_top_left", name) else []
-            planted = txdiag("run", "planted.cfg", "-o", "x.h5", *more)
+            planted = txdiag("run", "planted.cfg", "-o", "x.h5")
             if (planted.status != 2) != (lines[name] == "can act here"):
                 different.append(f"{name}, {lines[name]}: {planted}")
+            if lines[name] == "can act here in experiments":
+                planted = txdiag("run", "planted.cfg", "-o", "x.h5", "--experiments")
+                if planted.status == 2:
+                    different.append(f"{name}, {lines[name]}: {planted}")
         ok(f"{family}: run says of each fault what the list says", not different,
            "\n".join(different))
     cfg("faulty.cfg", "gemma2", "input : { tokens = ( [1, 2, 3, 4] ); };\n"
