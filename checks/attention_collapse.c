@@ -375,20 +375,19 @@ const txd_check txd_check_attention_collapse = {
     .name = "attention_collapse",
     .law = "the weights of a head have neither gone uniform nor to one key",
     .formula =
-        "a head has collapsed if, in every sequence, `share` of the queries that "
-        "see n >= 2 keys have entropy >= (1 - uniform) log n, or weight >= peak "
-        "on one and the same key that is not the first; before training that is "
-        "information, after it a warning where all heads of a layer have",
-    .causes =
-        "scores near 0 (a scale of 1/d instead of 1/sqrt(d), projections that "
-        "were never trained or that share one matrix, inputs that are all alike); "
-        "scores so large that one key takes all (an initialisation that is too "
-        "large, a missing scale, a key of a far larger norm)",
-    .look_next = "the maximum and the spread of attn.scores in the named head; "
-                 "model.score_scale; the norms of attn.q and attn.k",
+        "a head has collapsed if, in every sequence, `share` of the queries "
+        "that see n >= 2 keys have entropy >= (1 - uniform) log n, or weight >= "
+        "peak on one and the same key that is not the first; before training "
+        "that is information, after it a warning where all heads of a layer have",
+    .causes = "scores near 0 (a scale of 1/d instead of 1/sqrt(d), projections never "
+              "trained or all one matrix, inputs that are all alike); scores so large "
+              "that one key takes all (an initialisation that is too large, a missing "
+              "scale, a key of a far larger norm)",
+    .look_next = "maximum and spread of attn.scores in the named head; the score scale",
     .unit = "rows",
     .softmax_rows = true,
-    .faults = (const char *const[]){NULL},
+    .faults = (const char *const[]){"scores_vanish", NULL},
+    .warns = true,
     .keys = txd_keys_attention_collapse,
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_WEIGHTS, TXD_ASK_ROWS},
                                              {TXD_POINT_CROSS_WEIGHTS, TXD_ASK_ROWS},

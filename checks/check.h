@@ -106,6 +106,8 @@ struct txd_check {
     bool softmax_rows;
     /* Its findings are information and it never fails: INFO is how it trips. */
     bool informs;
+    /* It never fails either: of trained models WARN is how it trips. */
+    bool warns;
     const char *const *faults; /* that must trip it; ended by NULL */
     const txd_key *keys;       /* of `checks.<name>`; ended by NULL path; may be NULL */
     /* What it must be given: point and TXD_ASK_* bits, alternatives in order of

@@ -213,9 +213,9 @@ const txd_check txd_check_score_scale = {
                  "the named head",
     .unit = "cells",
     .exact = true,
-    .faults =
-        (const char *const[]){"scale_missing", "scale_by_model_width", "scale_twice",
-                              "fp16_scores", "kv_heads_tiled", "kv_index_wrong", NULL},
+    .faults = (const char *const[]){"scale_missing", "scale_by_model_width",
+                                    "scale_twice", "scores_vanish", "fp16_scores",
+                                    "kv_heads_tiled", "kv_index_wrong", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_ATTN_SCORES, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_Q, TXD_ASK_VALUE},
                                              {TXD_POINT_ATTN_K, TXD_ASK_VALUE},

@@ -146,7 +146,7 @@ bool law_names(const txd_check *law, const char *fault)
  * layer may have it too. */
 static bool names_layer(const txd_result *r, int layer)
 {
-    bool informs = txd_check_find(r->check)->informs;
+    bool informs = txd_check_find(r->check)->informs || txd_check_find(r->check)->warns;
 
     if (layer == ALL_LAYERS)
         return r->finding_count > 0;
@@ -158,7 +158,11 @@ static bool names_layer(const txd_result *r, int layer)
 
 txd_verdict tripped_verdict(const char *law)
 {
-    return txd_check_find(law)->informs ? TXD_VERDICT_INFO : TXD_VERDICT_FAIL;
+    const txd_check *check = txd_check_find(law);
+
+    if (check->informs)
+        return TXD_VERDICT_INFO;
+    return check->warns ? TXD_VERDICT_WARN : TXD_VERDICT_FAIL;
 }
 
 bool only_informs(const char *fault)

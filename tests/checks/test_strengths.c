@@ -134,6 +134,7 @@ static const struct strength {
     {"norm_eps_huge", "norm_output", SUBJECT_STORIES, 1e-5, 20, worst_case},
     {"rope_wrong_base", "rotation_angle", SUBJECT_STORIES, 1, 40, angles},
     {"position_offset", "rotation_angle", SUBJECT_STORIES, 1e-9, 40, angles},
+    {"scores_vanish", "score_scale", SUBJECT_STORIES, 1, 4, ""},
     {"tying_lost", "tied_head", SUBJECT_STORIES, 1e-9, 32, worst_case},
     {"tying_lost", "precision_ladder", SUBJECT_STORIES, 1e-9, 16, whole_site},
     {"sinusoid_exponent", "embedding_rows", SUBJECT_BRANCH, 1, 4, ""},

@@ -47,7 +47,8 @@ holds("row sums say it", found.out, "FAIL row_sum")
 holds("weights above 1 tell of dropout", found.out, "FAIL weight_range", "dropout")
 for rate in (RATE, str(RATE)):
     write_file("said.h5", rate)
-    said = exits(0, f"what is said as {type(rate).__name__} is right", "check", "said.h5")
+    said = exits(0, f"what is said as {type(rate).__name__} is right", "check",
+                 "said.h5")
     ok("nobody accuses", not any(word in said.out for word in ("FAIL", "WARN", "OPEN")),
        said.out)
     holds("the laws of whole rows are skipped with the reason", said.out,
