@@ -70,7 +70,7 @@ int layers_for(int out[3], int subject, const char *fault);
 /* True if the law names the fault among those that must trip it. */
 bool law_names(const txd_check *law, const char *fault);
 
-/* What the law says when it trips: FAIL, or WARN or INFO of one that never fails. Whether all
+/* What the law says when it trips: FAIL, or WARN or INFO if it never fails. Whether all
  * laws that name a fault are such. */
 txd_verdict tripped_verdict(const char *law);
 bool only_informs(const char *fault);

@@ -32,8 +32,7 @@ static bool list_laws(char *out, size_t bytes, const char *fault)
 
     for (size_t c = 0; txd_check_at(c); c++)
         if (!txd_check_at(c)->informs && !txd_check_at(c)->warns &&
-            !txd_check_at(c)->examine &&
-            names(txd_check_at(c), fault))
+            !txd_check_at(c)->examine && names(txd_check_at(c), fault))
             used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "",
                                      txd_check_at(c)->name);
     return used > 0;
