@@ -27,9 +27,9 @@ struct entropy_sums {
  * last bits of 2^23. */
 INLINE floats entropy_parts(floats *e, floats *f, floats w)
 {
-    const int32_t root = 0x3f3504f3, above = 0x3f800000 - root;
+    const uint32_t root = 0x3f3504f3, above = 0x3f800000 - root;
     const float unit = 0x1p23F;
-    ints carried = bits_of(w) + above;
+    half_words carried = (half_words)w + above;
     floats m = (floats)((carried & 0x7fffff) + root), s, t, half, rest;
 
     *e = (floats)((carried >> 23) | 0x4b000000) - (unit + 127);
@@ -78,7 +78,7 @@ INLINE void entropy_block(struct entropy_sums *sums, floats small[PARTS],
     EACH_PART (p) {
         floats w = load(x + p * PART_FLOATS), two[2];
 
-        odd[p] |= (0x3f800000 - bits_of(w)) | bits_of(w);
+        odd[p] |= (ints)(0x3f800000 - (half_words)w) | bits_of(w);
         small[p] += entropy_parts(&two[0], &two[1], w);
         store(e + p * PART_FLOATS, two[0]);
         store(f + p * PART_FLOATS, two[1]);

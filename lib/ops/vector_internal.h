@@ -33,6 +33,7 @@ typedef int32_t ints __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef double doubles __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef int64_t longs __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef uint64_t words __attribute__((vector_size(TXD_VECTOR_BYTES)));
+typedef uint32_t half_words __attribute__((vector_size(TXD_VECTOR_BYTES)));
 
 #define INLINE static inline __attribute__((always_inline))
 
