@@ -215,7 +215,7 @@ with h5py.File("exact.h5") as exact:
                file["rows/entropy"].dtype == exact["rows/entropy"].dtype and
                numpy.array_equal(file["rows/entropy"][:], exact["rows/entropy"][:],
                                  equal_nan=True))
-        result = exits(0, f"{storage} is judged", "check", f"{storage}.h5")
+        result = exits(0, f"{storage} is judged", "check", "-v", f"{storage}.h5")
         exact_laws = ("residual_sum", "norm_output", "score_scale",
                       "softmax_precision", "loss_token", "mask_fill")
         said = [line for line in result.out.splitlines()
