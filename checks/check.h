@@ -212,7 +212,7 @@ int txd_checks_exit(const txd_result *results, size_t count, bool strict);
  * stand for, if that is known; may be NULL. */
 typedef struct txd_report_style {
     bool verbose;
-    bool brief; /* what held is only counted, unless verbose */
+    bool brief; /* what held or was skipped is only counted, unless verbose */
     void (*quote)(txd_text *out, void *self, const txd_finding *finding);
     void *self;
 } txd_report_style;

@@ -157,7 +157,8 @@ static const char *need_word(const need *n)
 static bool is_possible(const txd_choice *choice, const need *n)
 {
     for (; !is_stop(n); n++)
-        if (n->point != TXD_POINT_COUNT && !txd_point_exists(choice->claimed, n->point))
+        if (n->point != TXD_POINT_COUNT && !is_void(choice, n) &&
+            !txd_point_exists(choice->claimed, n->point))
             return false;
     return true;
 }

@@ -149,7 +149,7 @@ const txd_check txd_check_initial_loss = {
         "the probe stats at logits and final.norm; weights.init of head.weight "
         "(embed.tok.weight if tied)",
     .unit = "steps",
-    .allowance = "ln V, a threshold, and 4 deviations of the mean",
+    .allowance = "ln V, checks.initial_loss.above, and 4 deviations of the mean",
     .faults = (const char *const[]){"head_init_too_large", NULL},
     .keys = txd_keys_initial_loss,
     .needs = (const struct txd_check_need[]){{TXD_POINT_LOSS_TOKEN, TXD_ASK_STATS},

@@ -29,15 +29,23 @@ void txd_report_begin(txd_report *out, size_t format, bool strict, bool verbose,
         out->format->begin(out);
 }
 
+int txd_report_status(const txd_judged *judged, bool strict)
+{
+    if (judged->error)
+        return 2;
+    if (strict && judged->warning)
+        return 1;
+    return txd_checks_exit(judged->results, judged->count, strict);
+}
+
 void txd_report_add(txd_report *report, const txd_judged *judged)
 {
-    int status = judged->error
-                     ? 2
-                     : txd_checks_exit(judged->results, judged->count, report->strict);
+    int status = txd_report_status(judged, report->strict);
 
     report->files[status <= 2 ? status : 3]++;
     for (size_t i = 0; i < judged->count; i++)
         report->laws[judged->results[i].verdict]++;
+    report->warned += judged->warning != NULL;
     report->waived += txd_report_waived(judged->results, judged->count);
     report->format->add(report, judged);
 }
@@ -85,10 +93,13 @@ void txd_report_total(txd_text *out, const txd_report *report)
         txd_text_addf(out, "%s%zu %s", separator, report->files[i], words[i]);
         separator = ", ";
     }
-    if (laws == 0)
-        return;
-    txd_text_addf(out, "; %zu law%s: ", laws, laws == 1 ? "" : "s");
-    txd_report_counts(out, report->laws);
+    if (laws > 0) {
+        txd_text_addf(out, "; %zu law%s: ", laws, laws == 1 ? "" : "s");
+        txd_report_counts(out, report->laws);
+    }
+    if (report->warned > 0)
+        txd_text_addf(out, "; %zu file%s warned of", report->warned,
+                      report->warned == 1 ? "" : "s");
     if (report->waived > 0)
         txd_text_addf(out, "; %zu finding%s waived", report->waived,
                       report->waived == 1 ? "" : "s");

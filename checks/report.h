@@ -24,8 +24,9 @@ typedef struct txd_judged {
     const char *source;        /* as it was named */
     const txd_result *results; /* NULL with an error */
     size_t count;
-    const char *error;  /* why it could not be judged; NULL = it was */
-    const char *remark; /* lines for people below the verdicts; NULL = none */
+    const char *error;   /* why it could not be judged; NULL = it was */
+    const char *remark;  /* lines for people below the verdicts; NULL = none */
+    const char *warning; /* of the file as a whole, a sentence; NULL = none */
     void (*quote)(txd_text *out, void *self, const txd_finding *finding); /* or NULL */
     void *quotes;
     /* Where in a configuration a law's findings come from; NULL = no text file. */
@@ -39,11 +40,12 @@ typedef struct txd_format txd_format;
 typedef struct txd_report {
     const txd_format *format;
     bool strict, verbose, to_file;
-    bool brief; /* in text, what held is only counted: there are many files */
+    bool brief; /* in text: txd_report_style */
     txd_text text;
     size_t files[4];                   /* by exit status: 0, 1, 2, 77 */
     size_t laws[TXD_VERDICT_OPEN + 1]; /* by verdict, over all files */
     size_t waived;                     /* findings, over all files */
+    size_t warned;                     /* files with a warning as a whole */
     const txd_waivers *waivers;        /* that were applied; NULL = none */
     txd_json json;                     /* what formats keep between files */
     txd_text body;

@@ -23,6 +23,15 @@ struct txd_format {
 extern const txd_format txd_format_text, txd_format_json, txd_format_junit,
     txd_format_tap, txd_format_sarif;
 
+/* The exit status of one file alone. */
+int txd_report_status(const txd_judged *judged, bool strict);
+
+/* Where to begin if more than one law fails: the finding at the earliest site in order
+ * of execution, and its law in *law. Laws that judge a pass come before experiments,
+ * which tell that something is wrong more than where. NULL = nowhere. */
+const txd_finding *txd_report_begin_with(const char **law, const txd_result *results,
+                                         size_t count);
+
 /* "416 rows; worst 1.2e-07, allowed 1e-06". */
 void txd_report_measure(txd_text *out, const txd_result *result);
 

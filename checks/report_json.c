@@ -88,16 +88,37 @@ static void add_summary(txd_json *json, const txd_result *results, size_t count)
     txd_json_close_object(json);
 }
 
-void txd_report_json(txd_json *json, const char *source, const txd_result *results,
-                     size_t count, bool strict)
+/* Where to begin; null where that is no question. */
+static void add_begin_with(txd_json *json, const txd_result *results, size_t count)
 {
+    const char *law;
+    const txd_finding *first = txd_report_begin_with(&law, results, count);
+
+    if (!first) {
+        add_string(json, "begin_with", NULL);
+        return;
+    }
+    txd_json_key(json, "begin_with");
+    txd_json_open_object(json);
+    add_string(json, "check", law);
+    add_string(json, "site", first->site);
+    txd_json_close_object(json);
+}
+
+static void add_file(txd_json *json, const txd_judged *judged, bool strict)
+{
+    const txd_result *results = judged->results;
+    size_t count = judged->count;
+
     txd_json_open_object(json);
     add_int(json, "schema", SCHEMA);
-    add_string(json, "source", source);
-    add_int(json, "exit", txd_checks_exit(results, count, strict));
+    add_string(json, "source", judged->source);
+    add_int(json, "exit", txd_report_status(judged, strict));
     txd_json_key(json, "strict");
     txd_json_bool(json, strict);
+    add_string(json, "warning", judged->warning);
     add_summary(json, results, count);
+    add_begin_with(json, results, count);
     txd_json_key(json, "results");
     txd_json_open_array(json);
     for (size_t i = 0; i < count; i++)
@@ -110,6 +131,14 @@ void txd_report_json(txd_json *json, const char *source, const txd_result *resul
             add_finding(json, results[i].check, &results[i].findings[f]);
     txd_json_close_array(json);
     txd_json_close_object(json);
+}
+
+void txd_report_json(txd_json *json, const char *source, const txd_result *results,
+                     size_t count, bool strict)
+{
+    const txd_judged judged = {.source = source, .results = results, .count = count};
+
+    add_file(json, &judged, strict);
 }
 
 /* ---- of several files ---- */
@@ -131,8 +160,7 @@ static void add(txd_report *report, const txd_judged *judged)
     txd_json *json = &report->json;
 
     if (!judged->error) {
-        txd_report_json(json, judged->source, judged->results, judged->count,
-                        report->strict);
+        add_file(json, judged, report->strict);
         return;
     }
     txd_json_open_object(json);

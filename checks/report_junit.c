@@ -148,6 +148,19 @@ static void add_error(txd_report *report, const txd_judged *judged)
     txd_text_add(&report->body, "</testcase>\n");
 }
 
+/* Of the file as a whole. */
+static void add_warning(txd_report *report, const txd_judged *judged)
+{
+    open_case(&report->body, judged->source, "everything was read");
+    if (report->strict) {
+        report->failures++;
+        add_outcome(&report->body, "failure", "warn", judged->warning, judged->warning);
+    } else {
+        add_output(&report->body, judged->warning);
+    }
+    txd_text_add(&report->body, "</testcase>\n");
+}
+
 static void add_counts(txd_text *out, const size_t *counts)
 {
     txd_text_addf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\"",
@@ -158,7 +171,7 @@ static void add_counts(txd_text *out, const size_t *counts)
 static void add(txd_report *report, const txd_judged *judged)
 {
     const size_t before[] = {report->failures, report->errors, report->skipped};
-    size_t tests = judged->error ? 1 : judged->count;
+    size_t tests = judged->count + (judged->error != NULL) + (judged->warning != NULL);
     txd_text earlier = report->body;
 
     txd_text_init(&report->body);
@@ -166,6 +179,8 @@ static void add(txd_report *report, const txd_judged *judged)
         add_error(report, judged);
     for (size_t i = 0; i < judged->count; i++)
         add_case(report, judged, &judged->results[i]);
+    if (judged->warning)
+        add_warning(report, judged);
     txd_text_add(&earlier, "  <testsuite");
     add_attribute(&earlier, "name", judged->source);
     add_counts(&earlier, (const size_t[]){tests, report->failures - before[0],

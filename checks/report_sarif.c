@@ -340,23 +340,33 @@ static void begin(txd_report *report)
     open_array(json, "results");
 }
 
-/* Files that could not be judged are told at the end: they are no results. */
-static void add(txd_report *report, const txd_judged *judged)
+static void add_notice(txd_report *report, const txd_judged *judged, const char *level,
+                       const char *message)
 {
     txd_json notice;
 
-    for (size_t i = 0; i < judged->count; i++)
-        add_result(report, judged, &judged->results[i]);
-    if (!judged->error)
-        return;
     if (report->body.length)
         txd_text_add(&report->body, ", ");
     txd_json_init(&notice, &report->body, 0);
     txd_json_open_object(&notice);
-    add_string(&notice, "level", "error");
-    add_message(&notice, "message", judged->error);
+    add_string(&notice, "level", level);
+    add_message(&notice, "message", message);
     add_location(&notice, judged, NULL, NULL);
     txd_json_close_object(&notice);
+}
+
+/* What is told of a file as a whole stands at the end: it is no result. */
+static void add(txd_report *report, const txd_judged *judged)
+{
+    for (size_t i = 0; i < judged->count; i++)
+        add_result(report, judged, &judged->results[i]);
+    if (judged->warning)
+        add_notice(report, judged, report->strict ? "error" : "warning",
+                   judged->warning);
+    if (!judged->error)
+        return;
+    report->errors++;
+    add_notice(report, judged, "error", judged->error);
 }
 
 static void end(txd_report *report)
@@ -367,7 +377,7 @@ static void end(txd_report *report)
     open_array(json, "invocations");
     txd_json_open_object(json);
     txd_json_key(json, "executionSuccessful");
-    txd_json_bool(json, report->body.length == 0);
+    txd_json_bool(json, report->errors == 0);
     add_int(json, "exitCode", txd_report_exit(report));
     open_array(json, "toolExecutionNotifications");
     txd_text_add(&report->text, txd_text_get(&report->body));

@@ -126,16 +126,40 @@ static void begin(txd_report *report)
     txd_text_add(&report->text, "TAP version 13\n# txdiag " TXD_VERSION "\n");
 }
 
+static void add_begin(txd_report *report, const txd_judged *judged)
+{
+    const char *law;
+    const txd_finding *first =
+        txd_report_begin_with(&law, judged->results, judged->count);
+
+    if (!first)
+        return;
+    txd_text_add(&report->text, "# ");
+    add_words(&report->text, judged->source);
+    txd_text_addf(&report->text, ": begin with %s: ", law);
+    add_words(&report->text, first->site);
+    txd_text_add(&report->text, "\n");
+}
+
+/* A test of the file as a whole. */
+static void add_whole(txd_report *report, const txd_judged *judged, bool is_ok,
+                      const char *name)
+{
+    open_test(report, is_ok, judged->source, name);
+    txd_text_add(&report->text, "\n  ---\n");
+    add_line(&report->text, "message", judged->error ? judged->error : judged->warning);
+    txd_text_add(&report->text, "  ...\n");
+}
+
 static void add(txd_report *report, const txd_judged *judged)
 {
     for (size_t i = 0; i < judged->count; i++)
         add_result(report, judged, &judged->results[i]);
-    if (!judged->error)
-        return;
-    open_test(report, false, judged->source, "could be judged");
-    txd_text_add(&report->text, "\n  ---\n");
-    add_line(&report->text, "message", judged->error);
-    txd_text_add(&report->text, "  ...\n");
+    add_begin(report, judged);
+    if (judged->warning)
+        add_whole(report, judged, !report->strict, "everything was read");
+    if (judged->error)
+        add_whole(report, judged, false, "could be judged");
 }
 
 static void end(txd_report *report)

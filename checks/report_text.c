@@ -103,29 +103,44 @@ static const txd_verdict order[] = {TXD_VERDICT_PASS, TXD_VERDICT_SKIP,
                                     TXD_VERDICT_INFO, TXD_VERDICT_OPEN,
                                     TXD_VERDICT_WARN, TXD_VERDICT_FAIL};
 
-static bool is_same_skip(const txd_result *a, const txd_result *b)
+/* Skipped, or open with nothing to show but why. */
+static bool has_reason_only(const txd_result *result)
 {
-    return a->verdict == TXD_VERDICT_SKIP && b->verdict == TXD_VERDICT_SKIP &&
-           a->note[0] && strcmp(a->note, b->note) == 0;
+    return (result->verdict == TXD_VERDICT_SKIP ||
+            result->verdict == TXD_VERDICT_OPEN) &&
+           result->finding_count == 0 && result->note[0];
 }
 
-/* What is skipped for one and the same reason stands on one line, that of the first:
- * true if it is not this one's. */
+/* One NaN leaves most laws open, each with a number of its own. */
+static bool is_of_nan(const txd_result *result)
+{
+    return result->verdict == TXD_VERDICT_OPEN &&
+           (strstr(result->note, "finite") || strstr(result->note, "NaN"));
+}
+
+static bool is_same_reason(const txd_result *a, const txd_result *b)
+{
+    return a->verdict == b->verdict && has_reason_only(a) && has_reason_only(b) &&
+           (strcmp(a->note, b->note) == 0 || (is_of_nan(a) && is_of_nan(b)));
+}
+
+/* What is skipped, or open, for one and the same reason stands on one line, that of the
+ * first: true if it is not this one's. */
 static bool is_told_already(const txd_result *results, size_t i)
 {
     for (size_t j = 0; j < i; j++)
-        if (is_same_skip(&results[j], &results[i]))
+        if (is_same_reason(&results[j], &results[i]))
             return true;
     return false;
 }
 
-/* The laws behind the first of these that are skipped for its reason. */
+/* The laws behind the first of these that have its verdict for its reason. */
 static void add_others(txd_text *out, const txd_result *results, size_t count)
 {
     const char *separator = "; so too: ";
 
     for (size_t j = 1; j < count; j++)
-        if (is_same_skip(&results[0], &results[j])) {
+        if (is_same_reason(&results[0], &results[j])) {
             txd_text_addf(out, "%s%s", separator, results[j].check);
             separator = ", ";
         }
@@ -157,6 +172,18 @@ static bool is_finite_first(const txd_result *results, size_t count, size_t open
     return false;
 }
 
+static void add_begin(txd_text *out, const txd_result *results, size_t count,
+                      size_t open)
+{
+    const char *law;
+    const txd_finding *first = txd_report_begin_with(&law, results, count);
+
+    if (first)
+        txd_text_addf(out, "; begin with %s: %s", law, first->site);
+    else if (is_finite_first(results, count, open))
+        txd_text_add(out, "; begin with finite: the others may follow from it");
+}
+
 static void add_summary(txd_text *out, const txd_result *results, size_t count)
 {
     size_t seen[TXD_VERDICT_OPEN + 1] = {0};
@@ -172,18 +199,22 @@ static void add_summary(txd_text *out, const txd_result *results, size_t count)
         txd_text_add(out, "; nothing was evaluated");
     if (txd_report_waived(results, count) > 0)
         txd_text_addf(out, "; %zu waived", txd_report_waived(results, count));
-    if (is_finite_first(results, count, seen[TXD_VERDICT_OPEN]))
-        txd_text_add(out, "; begin with finite: the others may follow from it");
+    add_begin(out, results, count, seen[TXD_VERDICT_OPEN]);
     txd_text_add(out, "\n");
 }
 
-static bool is_listed(const txd_result *results, size_t i,
+/* Brief, what held and what was skipped are only counted; but where nothing was
+ * evaluated the reasons are all that there is to say. */
+static bool is_listed(const txd_result *results, size_t count, size_t i,
                       const txd_report_style *style)
 {
     if (style->verbose)
         return true;
-    if (results[i].verdict == TXD_VERDICT_PASS)
-        return !style->brief;
+    if (style->brief && results[i].verdict == TXD_VERDICT_PASS)
+        return false;
+    if (style->brief && results[i].verdict == TXD_VERDICT_SKIP &&
+        txd_checks_exit(results, count, false) != 77)
+        return false;
     return !is_told_already(results, i);
 }
 
@@ -198,7 +229,8 @@ void txd_report_text(txd_text *out, const char *source, const txd_result *result
         txd_text_addf(out, "%s\n", source);
     for (size_t verdict = 0; verdict < sizeof order / sizeof *order; verdict++)
         for (size_t i = 0; i < count; i++)
-            if (results[i].verdict == order[verdict] && is_listed(results, i, how))
+            if (results[i].verdict == order[verdict] &&
+                is_listed(results, count, i, how))
                 add_result(out, &results[i], count - i, width, how);
     add_summary(out, results, count);
 }
@@ -222,6 +254,8 @@ static void add(txd_report *report, const txd_judged *judged)
         return;
     txd_report_text(&report->text, judged->source, judged->results, judged->count,
                     &style);
+    if (judged->warning)
+        txd_text_addf(&report->text, "warning: %s\n", judged->warning);
     if (judged->remark)
         txd_text_add(&report->text, judged->remark);
 }

@@ -11,6 +11,7 @@
 #include "cli/judge.h"
 #include "cli/output.h"
 #include "cli/passes.h"
+#include "cli/printable.h"
 #include "cli/quotes.h"
 #include "cli/verdicts.h"
 
@@ -32,19 +33,36 @@ static void add_failure(check_job *job, const char *source)
 }
 
 /* What another program wrote under a name that is none looks as if it had held. */
-static void say_unread(const check_job *job, const txd_checks *checks, const char *path)
+static void add_unread(txd_text *out, const txd_checks *checks)
 {
     const char *first;
     size_t count = txd_checks_unread(&first, checks);
 
     if (count == 0)
         return;
-    txd_output_say(job->options,
-                   "%s: %zu dataset%s of no known name %s not read, the first is %s; a "
-                   "value is named as in value/layers/0/attn/weights/full "
-                   "(docs/recording.md)",
-                   path, count, count == 1 ? "" : "s", count == 1 ? "was" : "were",
-                   first);
+    txd_text_addf(out, "%zu dataset%s of no known name %s not read, the first is ",
+                  count, count == 1 ? "" : "s", count == 1 ? "was" : "were");
+    txd_printable_piece(out, first);
+    txd_text_add(out, "; a value is named as in value/layers/0/attn/weights/full "
+                      "(docs/recording.md)");
+}
+
+/* What people are told beside the verdicts. */
+static void report_trace(check_job *job, txd_judged *judged, const txd_checks *checks,
+                         const txd_trace *recording)
+{
+    txd_text lacking, unread;
+
+    txd_text_init(&lacking);
+    txd_text_init(&unread);
+    txd_verdicts_add_lacking(&lacking, recording, judged->source, judged->results,
+                             judged->count);
+    add_unread(&unread, checks);
+    judged->remark = txd_text_get(&lacking);
+    judged->warning = unread.length ? txd_text_get(&unread) : NULL;
+    txd_report_add(&job->report, judged);
+    txd_text_finish(&lacking);
+    txd_text_finish(&unread);
 }
 
 /* A recording is judged by the thresholds of the run that made it, unless rules say
@@ -55,7 +73,6 @@ static txd_status check_trace(check_job *job, const txd_trace *recording,
     txd_quotes quotes = {.recording = recording};
     txd_judged judged = {.source = path, .quote = txd_quotes_add, .quotes = &quotes};
     txd_checks *checks = NULL;
-    txd_text lacking;
     txd_status status;
 
     status = txd_checks_recording(&checks, recording, job->judge->rules,
@@ -64,15 +81,8 @@ static txd_status check_trace(check_job *job, const txd_trace *recording,
         status = txd_checks_finish(&judged.results, &judged.count, checks);
     if (status == TXD_OK)
         status = txd_judge_waive(job->judge, &judged.results, judged.count);
-    if (status == TXD_OK) {
-        txd_text_init(&lacking);
-        txd_verdicts_add_lacking(&lacking, recording, path, judged.results,
-                                 judged.count);
-        judged.remark = txd_text_get(&lacking);
-        txd_report_add(&job->report, &judged);
-        txd_text_finish(&lacking);
-        say_unread(job, checks, path);
-    }
+    if (status == TXD_OK)
+        report_trace(job, &judged, checks, recording);
     txd_quotes_finish(&quotes);
     txd_checks_destroy(checks);
     return status;

@@ -30,10 +30,13 @@ static const char *suffix_of(const need *n)
     return "";
 }
 
+/* Where two alternatives ask for more or less of a point, it is the same in words. */
 static bool was_named(const need *first, const need *n)
 {
     for (; first < n; first++)
-        if (first->point == n->point && first->ask == n->ask)
+        if (first->point == n->point &&
+            (first->ask & TXD_NEED_GRADIENT) == (n->ask & TXD_NEED_GRADIENT) &&
+            strcmp(suffix_of(first), suffix_of(n)) == 0)
             return true;
     return false;
 }

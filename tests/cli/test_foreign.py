@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Recordings that another program writes: what people get wrong in them is told with
 what is missing, and never taken for a model that holds."""
+import json
 import os
+import re
 import sys
+import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
 import h5py  # noqa: E402
 import numpy as np  # noqa: E402
-from program import exits, finish, holds, ok  # noqa: E402
+from program import equal, exits, finish, holds, ok  # noqa: E402
 
 CONFIG = """model : { preset = "gpt2"; vocab = 100; d_model = 32; n_heads = 4;
   n_layers = 2; max_seq_len = 64; };"""
@@ -46,10 +49,38 @@ ok("what it lacks is named", good.out.count(" not recorded: ") >= 10 and
    "offered nothing" not in good.out, good.out)
 write("own.h5", more={"loss_history": np.zeros(3), "value/layers/0/attn/q": WEIGHTS})
 named = exits(0, "names that are none", "check", "own.h5")
-holds("are counted, and the first is said", named.err, "2 datasets of no known name",
-      "loss_history", "value/layers/0/attn/weights/full")
-ok("the verdicts are the same", named.out == good.out, named.out)
-ok("-q says nothing", exits(0, "quietly", "check", "own.h5", "-q").err == "")
+WORDS = "2 datasets of no known name were not read, the first is loss_history"
+holds("are counted, and the first is said", named.out, f"\nwarning: {WORDS}; ",
+      "value/layers/0/attn/weights/full")
+equal("the verdicts are the same", re.sub("\nwarning: .*", "", named.out), good.out)
+exits(1, "a warning counts under --strict", "check", "own.h5", "--strict")
+for form in ("text", "json", "junit", "tap", "sarif"):
+    for strict, status in (((), 0), (("--strict",), 1)):
+        result = exits(status, f"{form}{strict}: the exit status", "check", "own.h5",
+                       "--format", form, *strict)
+        holds(f"{form}{strict}: stands in the report", result.out, WORDS)
+        if form == "json":
+            file, = json.loads(result.out)["files"]
+            equal(f"JSON{strict}: a key", (file["warning"][:len(WORDS)], file["exit"]),
+                  (WORDS, status))
+        if form == "junit":
+            suite, = ElementTree.fromstring(result.out)
+            equal(f"JUnit{strict}: a test", [
+                case[0].tag for case in suite if case.get("name") ==
+                "everything was read"], ["failure" if strict else "system-out"])
+            equal(f"JUnit{strict}: its counts", (int(suite.get("tests")),
+                                                 int(suite.get("failures"))),
+                  (len(suite), status))
+        if form == "tap":
+            holds(f"TAP{strict}: a test", result.out, "\n" + "not " * status + "ok ",
+                  " - own.h5: everything was read\n")
+        if form == "sarif":
+            ran = json.loads(result.out)["runs"][0]["invocations"][0]
+            equal(f"SARIF{strict}: a notification", (ran["executionSuccessful"], [
+                notice["level"] for notice in ran["toolExecutionNotifications"]]),
+                  (True, ["error" if strict else "warning"]))
+        if form != "text":
+            holds(f"{form}{strict}: the total", result.err, "; 1 file warned of\n")
 
 refuses("no step", "expected 5 axes (step, batch, head, query, key), found 4",
         "(2, 4, 8, 8)", "value[None]", value=WEIGHTS[0])

@@ -231,6 +231,9 @@ text = txdiag("check", *FILES).out
 ok("of several files what held is counted", "PASS" not in text and "FAIL causality"
    in text, text)
 holds("unless -v", txdiag("check", *FILES, "-v").out, "PASS row_sum")
+ok("and so is what was skipped", "SKIP" not in text and " skipped" in text, text)
+holds("unless -v, too", txdiag("check", *FILES, "-v").out, "SKIP memory_seen")
+holds("of one it is told, too", txdiag("check", "good.cfg").out, "SKIP memory_seen")
 holds("of one it is told", txdiag("check", "good.cfg").out, "PASS row_sum")
 write("rules.cfg", "checks : { row_sum : {\n  atol = 0.0625; }; };\n")
 exits(0, "a recording", "run", "good.cfg", "-o", "good.h5")

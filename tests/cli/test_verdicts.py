@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What verdicts do not say themselves: faults that no law noticed, laws that no
 recording answers, and losses that mean nothing."""
+import json
 import os
 import re
 import sys
@@ -29,8 +30,9 @@ def fault(name, more=""):
 def verdicts(result):
     found = {law: verdict for verdict, law in re.findall(
         r"^(PASS|INFO|WARN|FAIL|SKIP|OPEN) (\w+)", result.out, re.M)}
-    for others in re.findall(r"^SKIP .*; so too: (.*)$", result.out, re.M):
-        found.update({law: "SKIP" for law in others.split(", ")})
+    for verdict, others in re.findall(r"^(SKIP|OPEN) .*; so too: (.*)$", result.out,
+                                      re.M):
+        found.update({law: verdict for law in others.split(", ")})
     return found
 
 
@@ -87,6 +89,31 @@ equal("leaves out those that read parameters", {
 ok("a run itself lacks nothing", not re.search(LINE, RUN.out, re.M), RUN.out)
 ok("JSON has no such line", "could not be judged from" not in txdiag(
     "check", "r.h5", "--format", "json").out)
+
+notes = "".join(re.findall("^SKIP.* not recorded: .*$", result.out, re.M))
+ok("points that the model has not are not missed", "attn.masked" in notes and
+   "cross." not in notes, notes)
+
+# --- one mistake breaks many laws, one NaN leaves many open
+result = exits(1, "no mask", "check", MINI, *fault("mask_missing", 'layers="1";'))
+ok("breaks many laws", list(verdicts(result).values()).count("FAIL") > 2, result.out)
+holds("the first value that is wrong is where to begin", result.out.splitlines()[-1],
+      " failed, ", "; begin with mask_fill: layers.1.attn.masked")
+equal("JSON says so, too", json.loads(txdiag(
+    "check", MINI, *fault("mask_missing", 'layers="1";'), "--format",
+    "json").out)["files"][0]["begin_with"],
+      {"check": "mask_fill", "site": "layers.1.attn.masked"})
+holds("and TAP", txdiag("check", MINI, *fault("mask_missing", 'layers="1";'),
+                        "--format", "tap").out,
+      "mini.cfg: begin with mask_fill: layers.1.attn.masked\n")
+equal("nothing does where nothing is broken", json.loads(txdiag(
+    "check", "r.h5", "--format", "json").out)["files"][0]["begin_with"], None)
+result = exits(1, "a NaN", "run", MINI, *fault("nan_in_weights", 'layers="1";'))
+holds("is where to begin", result.out.splitlines()[-1],
+      "; begin with finite: layers.1.attn.qkv.weight")
+opened = [law for law, verdict in verdicts(result).items() if verdict == "OPEN"]
+ok("and leaves laws open on one line", len(opened) > 15 and len(
+    re.findall("^OPEN", result.out, re.M)) == 1, result.out)
 
 # --- laws that make passes of their own
 OWN = ["future_perturbation", "padding_invariance", "packed_separate",
