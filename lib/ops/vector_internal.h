@@ -33,7 +33,6 @@ typedef int32_t ints __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef double doubles __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef int64_t longs __attribute__((vector_size(TXD_VECTOR_BYTES)));
 typedef uint64_t words __attribute__((vector_size(TXD_VECTOR_BYTES)));
-typedef uint32_t half_words __attribute__((vector_size(TXD_VECTOR_BYTES)));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -105,16 +104,6 @@ INLINE doubles add_of_product(doubles x, doubles y)
     return (doubles)_mm512_fmadd_pd((__m512d)x, _mm512_set1_pd(1), (__m512d)y);
 #else
     return x + y;
-#endif
-}
-
-/* x * y + z where the product is exact, as that of two float32 is: likewise. */
-INLINE doubles add_exact_product(doubles x, doubles y, doubles z)
-{
-#if TXD_VECTOR_BYTES == 64
-    return (doubles)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)z);
-#else
-    return x * y + z;
 #endif
 }
 
