@@ -25,6 +25,12 @@ equal("docs/laws.md is what the laws say (./dev docs renews it)",
       text_of("docs/laws.md").splitlines(),
       exits(0, "the laws are a page", "list", "checks",
             "--markdown").out.splitlines())
+reads = re.findall(r" It reads (.*)\.$", text_of("docs/laws.md"), re.M)
+twice = [line for line in reads if len(set(line.split(", "))) < line.count(", ") + 1]
+ok("of every law it is told what it reads, each point once", len(reads) > 30 and
+   not twice, twice)
+holds("an allowance by a threshold names its key", text_of("docs/laws.md"),
+      "Allowed: ln V, checks.initial_loss.above, and")
 equal("docs/faults.md is the catalogue (./dev docs renews it)",
       text_of("docs/faults.md").splitlines(),
       exits(0, "the catalogue is made", "list", "faults",
