@@ -6,7 +6,9 @@
  */
 #include "checks/seen.h"
 
-enum { SILENT, ALONE }; /* kinds: own key without weight; of these the only key */
+/* Kinds: own key without weight; of these the only key; rows whose own key is hidden,
+ * as the diagonal of a mask that is aligned to the top left corner ends before it. */
+enum { SILENT, ALONE, TOP_LEFT };
 /* So many rows without weight on their own key are no accident. */
 #define ROWS_LEAST 4
 #define SURELY_HIDDEN 1e-30
@@ -44,10 +46,23 @@ static bool is_claimed(const txd_seen_row *row)
     return row->own < row->keys && txd_seen_claim(row, row->own) == TXD_SEEN;
 }
 
+/* Query r sees key r, and none behind it up to its own, where there are more keys. */
+static bool is_top_left(const txd_seen_row *row)
+{
+    if (row->own <= row->query || txd_seen_is_hidden(row, row->query))
+        return false;
+    for (size_t key = row->query + 1; key <= row->own; key++)
+        if (!txd_seen_is_hidden(row, key))
+            return false;
+    return true;
+}
+
 static void look(txd_seen_tally *t, const txd_seen_row *row)
 {
-    if (is_claimed(row))
-        judge(t, row, txd_seen_state(row, row->own));
+    if (!is_claimed(row))
+        return;
+    t->of[TOP_LEFT] += is_top_left(row);
+    judge(t, row, txd_seen_state(row, row->own));
 }
 
 static void glance(txd_seen_tally *t, const txd_seen_row *row)
@@ -88,7 +103,11 @@ static void explain(txd_finding *finding, const txd_seen_tally *t,
     if (t->of[ALONE] > 0)
         txd_law_say(finding, ", %llu of which see no key at all",
                     (unsigned long long)t->of[ALONE]);
-    if (t->broken == t->rows)
+    if (t->of[TOP_LEFT] == t->broken)
+        txd_law_say(finding, ": query r sees the keys up to r, the causal mask is "
+                             "aligned to the top left corner instead of the bottom "
+                             "right");
+    else if (t->broken == t->rows)
         txd_law_say(finding, ": the mask hides the diagonal");
 }
 

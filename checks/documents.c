@@ -6,20 +6,29 @@
  */
 #include "checks/seen.h"
 
-enum { WHOLLY = 0 }; /* kind: rows that see all that only the documents hide */
+/* Two ways in which only the documents hide a key: the query would see it if all were
+ * one document, by positions, which may begin anew in each, or by places. Kinds: rows
+ * that have such a key, and of these those that see all of them. */
+enum { BY_POSITIONS, BY_PLACES, WAYS };
+enum { APART = 0, WHOLLY = WAYS };
 
-/* True if the query would see the key if all were one document. */
-static bool only_documents_hide(const txd_seen_row *row, size_t key)
+static bool only_documents_hide(const txd_seen_row *row, size_t key, int way)
 {
     txd_mask_view mask = row->mask;
+    const int32_t places[2] = {(int32_t)row->own, (int32_t)key};
 
     mask.key_document = NULL;
-    return txd_mask_hides(&mask, row->query, key) == TXD_SEEN;
+    if (way == BY_POSITIONS || mask.key_valid[key] == 0)
+        return txd_mask_hides(&mask, row->query, key) == TXD_SEEN;
+    mask.query_positions = places;
+    mask.key_positions = places + 1;
+    mask.key_valid += key;
+    return txd_mask_hides(&mask, 0, 0) == TXD_SEEN;
 }
 
 static void look(txd_seen_tally *t, const txd_seen_row *row)
 {
-    size_t cells = 0, open = 0, apart = 0, apart_open = 0;
+    size_t cells = 0, open = 0, apart[WAYS] = {0}, shut[WAYS] = {0};
     txd_seen_break worst = {.key = -1};
     bool has_nan = false;
 
@@ -32,10 +41,11 @@ static void look(txd_seen_tally *t, const txd_seen_row *row)
         has_nan |= seen == TXD_SEEN_NAN;
         cells++;
         open += seen == TXD_SEEN_OPEN;
-        if (only_documents_hide(row, key)) {
-            apart++;
-            apart_open += seen == TXD_SEEN_OPEN;
-        }
+        for (int way = 0; way < WAYS; way++)
+            if (only_documents_hide(row, key, way)) {
+                apart[way]++;
+                shut[way] += seen != TXD_SEEN_OPEN;
+            }
         if (seen == TXD_SEEN_OPEN && fabs(txd_seen_weight(row, key)) > worst.measured) {
             worst.measured = fabs(txd_seen_weight(row, key));
             worst.key = (int64_t)key;
@@ -43,9 +53,12 @@ static void look(txd_seen_tally *t, const txd_seen_row *row)
     }
     t->unknown += has_nan && open == 0;
     t->rows += cells > 0 && (!has_nan || open > 0);
+    for (int way = 0; way < WAYS; way++) {
+        t->of[APART + way] += apart[way] > 0;
+        t->of[WHOLLY + way] += apart[way] > 0 && shut[way] == 0;
+    }
     if (open == 0)
         return;
-    t->of[WHOLLY] += apart > 0 && apart_open == apart;
     txd_seen_add_broken(t, row, &worst);
 }
 
@@ -81,18 +94,25 @@ static void explain(txd_finding *finding, const txd_seen_tally *t,
                     const txd_config *claimed, int layer)
 {
     char weight[32];
+    int way = WAYS;
 
     (void)claimed;
     (void)layer;
+    for (int w = WAYS - 1; w >= 0; w--) /* the way of fewer rows fits better */
+        if (t->of[WHOLLY + w] == t->broken &&
+            (way == WAYS || t->of[APART + w] <= t->of[APART + way]))
+            way = w;
     txd_law_say(finding,
                 "query %lld gives the weight %s to key %lld of another document; %llu "
                 "of %llu rows of this layer do so",
                 (long long)t->at.query, txd_law_number(weight, t->worst),
                 (long long)t->at.key, (unsigned long long)t->broken,
                 (unsigned long long)t->rows);
-    if (t->of[WHOLLY] == t->broken)
-        txd_law_say(finding, ", to every key that only the documents hide: documents "
-                             "are not masked");
+    if (way < WAYS)
+        txd_law_say(finding,
+                    ", of %llu that have a key which only the documents hide, to every "
+                    "such key: documents are not masked",
+                    (unsigned long long)t->of[APART + way]);
 }
 
 static const txd_seen_law law = {

@@ -32,6 +32,9 @@ typedef struct state {
     txd_origin told;
     txd_nonfinite last; /* the farthest site in the step of the origin */
     uint64_t sites, bad_sites, values;
+    /* Values that are not finite, and of these masked scores that are -Inf: each layer
+     * masks anew, they inherit nothing. */
+    uint64_t bad_values, shut_sites;
     double worst;
     empty_row (*empty)[2]; /* per layer and attention */
 } state;
@@ -129,6 +132,9 @@ static void count_site(state *s, const txd_nonfinite *site, const txd_block *blo
     s->worst = fmax(s->worst, site->count);
     if (site->kind == TXD_SITE_PARAMETER)
         return;
+    s->bad_values++;
+    s->shut_sites += site->kind == TXD_SITE_VALUE && site->value == -INFINITY &&
+                     txd_point_in_self(site->point) == TXD_POINT_ATTN_MASKED;
     meet(&meeting, s, site, block);
     note_value(s, site, block, &meeting);
 }
@@ -239,6 +245,25 @@ static txd_status add_parameters(txd_result *result, const state *s)
     return TXD_OK;
 }
 
+/* Where only masked scores are not finite, none of them came from another. */
+static bool is_each_its_own(const state *s)
+{
+    return s->shut_sites > 1 && s->shut_sites == s->bad_values;
+}
+
+static void say_reach(txd_finding *finding, const state *s)
+{
+    if (strcmp(s->last.name, s->origin.name) == 0)
+        txd_law_say(finding, ". It goes no further");
+    else if (is_each_its_own(s))
+        txd_law_say(finding,
+                    ". It goes no further; %" PRIu64 " more, up to %s, mask so "
+                    "themselves",
+                    s->shut_sites - 1, s->last.name);
+    else
+        txd_law_say(finding, ". It spreads as far as %s", s->last.name);
+}
+
 static txd_status add_origin(txd_result *result, const state *s)
 {
     txd_origin origin = s->told;
@@ -253,10 +278,7 @@ static txd_status add_origin(txd_result *result, const state *s)
     finding = finding_at(&s->origin);
     txd_origin_say_operands(&finding, &origin);
     txd_origin_say_cause(&finding, &origin);
-    if (strcmp(s->last.name, s->origin.name) == 0)
-        txd_law_say(&finding, ". It goes no further");
-    else
-        txd_law_say(&finding, ". It spreads as far as %s", s->last.name);
+    say_reach(&finding, s);
     return txd_result_add(result, &finding);
 }
 
@@ -271,8 +293,9 @@ static txd_status finish(void *self, txd_result *result)
     if (s->bad_sites > 1)
         snprintf(result->note, sizeof result->note,
                  "%" PRIu64 " of %" PRIu64 " sites are not finite; parameters and the "
-                 "first value are listed, the others inherit",
-                 s->bad_sites, s->sites);
+                 "first value are listed%s",
+                 s->bad_sites, s->sites,
+                 is_each_its_own(s) ? "" : ", the others inherit");
     result->finding_total = s->bad_sites;
     return TXD_OK;
 }
@@ -328,7 +351,7 @@ const txd_check txd_check_finite = {
         "multiplies by -inf; embeddings that are too large; overflow in half "
         "precision, backward by the loss scale; 0/0 in a norm of a row of zeros; 0 x "
         "Inf where a masked key is multiplied after all",
-    .look_next = "the operands of the named site; the sites after it only inherit",
+    .look_next = "the operands of the named site; what it spreads to only inherits",
     .unit = "values",
     .faults = (const char *const[]){"nan_in_weights", "stream_overflows", NULL},
     .needs = (const struct txd_check_need[]){{TXD_POINT_COUNT, TXD_ASK_STATS},

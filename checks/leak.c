@@ -176,6 +176,12 @@ static bool has_cells(const txd_leak_kind *kind, const txd_law_row *row)
     return row->column[kind->count] > 0 && row->column[kind->count] < 0x1p53;
 }
 
+static bool hides_alone(const txd_leaks *leaks, const txd_block *block, size_t batch,
+                        size_t query)
+{
+    return leaks->kind->alone && leaks->kind->alone(block, batch, query);
+}
+
 /* `heads`: the tallies of the attention that the row is of; `hidden`: its hidden keys.
  */
 static void add_row(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *block,
@@ -183,6 +189,7 @@ static void add_row(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *bl
 {
     const txd_leak_kind *kind = leaks->kind;
     txd_leak_tally *t = &heads[row->head];
+    bool is_alone;
 
     leaks->hidden += hidden;
     if (!has_cells(kind, row))
@@ -193,8 +200,12 @@ static void add_row(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *bl
         t->farthest = hidden;
     if (t->weight < 0)
         t->weight = 0;
-    if (!(row->column[kind->max] <= 0))
-        add_leak(t, kind, block, row);
+    is_alone = hides_alone(leaks, block, row->batch, row->query);
+    t->alone += is_alone;
+    if (row->column[kind->max] <= 0)
+        return;
+    t->alone_leaking += is_alone;
+    add_leak(t, kind, block, row);
 }
 
 void txd_leaks_look(txd_leak_part *out, const txd_leak_kind *kind,
@@ -219,6 +230,7 @@ static bool add_sound(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *
 {
     const txd_inputs *inputs = block->pass->inputs;
     size_t place = block->start[0] * inputs->length + block->start[2];
+    size_t queries = block->value.dims[2];
     const uint32_t *keys = leaks->counted[txd_law_part(block->site) % 2].keys + place;
     txd_leak_tally *t = &heads[block->start[1]];
     uint32_t most = 0;
@@ -228,7 +240,7 @@ static bool add_sound(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *
     if (part->leaks || (part->rows > 0 && part->rows < part->queries) ||
         block->value.dims[0] != 1 || block->value.dims[1] != 1)
         return false;
-    for (size_t q = 0; q < block->value.dims[2]; q++)
+    for (size_t q = 0; q < queries; q++)
         if (inputs->valid[place + q]) {
             leaks->hidden += keys[q];
             most = keys[q] > most ? keys[q] : most;
@@ -237,6 +249,10 @@ static bool add_sound(txd_leaks *leaks, txd_leak_tally *heads, const txd_block *
         return true;
     leaks->cells += part->cells;
     t->rows += part->rows;
+    /* Padding lies at an end: the first query or the last is nearest to it. */
+    t->alone +=
+        hides_alone(leaks, block, block->start[0], block->start[2]) ||
+        hides_alone(leaks, block, block->start[0], block->start[2] + queries - 1);
     t->farthest = most > t->farthest ? (int64_t)most : t->farthest;
     t->weight = t->weight < 0 ? 0 : t->weight;
     return true;
@@ -269,6 +285,8 @@ static void join(txd_leak_tally *to, const txd_leak_tally *t)
         to->query_high = t->query_high;
     to->rows += t->rows;
     to->leaking += t->leaking;
+    to->alone += t->alone;
+    to->alone_leaking += t->alone_leaking;
     to->nan += t->nan;
     to->next_only += t->next_only;
     to->blind += t->blind;
@@ -329,6 +347,11 @@ static void say_extent(txd_finding *finding, const txd_leak_tally *t, size_t hea
     else
         txd_law_say(finding, "; %" PRIu64 " of %" PRIu64 " such rows do", t->leaking,
                     t->rows);
+    if (t->alone > 0 && t->alone < t->rows)
+        txd_law_say(finding,
+                    " (%" PRIu64 " of %" PRIu64
+                    " rows in which no other rule hides it)",
+                    t->alone_leaking, t->alone);
     txd_law_say(finding, ", in %zu of %zu head%s", heads, all, all == 1 ? "" : "s");
 }
 

@@ -19,12 +19,18 @@ typedef struct txd_leak_kind {
     txd_row count, max, key;
     txd_hidden hidden;
     const char *what; /* "a later key" */
+    /* A query has a key that is hidden by this rule and by no other; NULL = not said.
+     */
+    bool (*alone)(const txd_block *block, size_t batch, size_t query);
 } txd_leak_kind;
 
 /* What was seen in one head of one layer, over all steps and batch rows. */
 typedef struct txd_leak_tally {
-    uint64_t rows;      /* with at least one computed hidden cell */
-    uint64_t leaking;   /* of these: with a weight that is not 0 */
+    uint64_t rows;    /* with at least one computed hidden cell */
+    uint64_t leaking; /* of these: with a weight that is not 0 */
+    /* Rows with a padding key that is hidden for that alone (`padding` only; of a part
+     * without a leak one stands for all), and those of them that leak. */
+    uint64_t alone, alone_leaking;
     uint64_t nan;       /* of these: with a weight that is NaN */
     uint64_t next_only; /* of these: one such weight, at the next position */
     uint64_t blind;     /* of these: nothing on any key that the query may see */

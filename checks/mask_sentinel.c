@@ -86,6 +86,19 @@ static bool has_vanished(const txd_seen_row *row, double top)
     return !row->block->pass->claimed->sinks || max - top > 1e-2 * (1 + fabs(top));
 }
 
+/* A row without any weight. One that has a constant above its scores measures how far
+ * that is; of another it is known that the sum is off by 1. */
+static void add_vanished(txd_seen_tally *t, const txd_seen_row *row, double high)
+{
+    double max = row->column[TXD_ROW_MAX];
+
+    add(t, row, ABOVE,
+        &(txd_seen_break){.key = -1,
+                          .measured = max > high ? max - high : 1,
+                          .found = max,
+                          .expected = high});
+}
+
 /* A number that hides, if all hidden keys hold it, more than one, and no shown one. */
 static void judge_number(txd_seen_tally *t, const txd_seen_row *row, const range *r)
 {
@@ -115,11 +128,7 @@ static void look(txd_seen_tally *t, const txd_seen_row *row)
         return;
     t->rows++;
     if (has_vanished(row, r.top))
-        add(t, row, ABOVE,
-            &(txd_seen_break){.key = -1,
-                              .measured = row->column[TXD_ROW_MAX] - r.high,
-                              .found = row->column[TXD_ROW_MAX],
-                              .expected = r.high});
+        add_vanished(t, row, r.high);
     else
         judge_number(t, row, &r);
 }
@@ -132,11 +141,7 @@ static void glance(txd_seen_tally *t, const txd_seen_row *row)
     }
     t->rows += row->column[TXD_ROW_SEEN] > 0;
     if (has_vanished(row, NAN))
-        add(t, row, ABOVE,
-            &(txd_seen_break){.key = -1,
-                              .measured = 0,
-                              .found = row->column[TXD_ROW_MAX],
-                              .expected = NAN});
+        add_vanished(t, row, NAN);
 }
 
 static void explain(txd_finding *finding, const txd_seen_tally *t,
@@ -149,7 +154,7 @@ static void explain(txd_finding *finding, const txd_seen_tally *t,
     txd_law_say(finding, "query %" PRId64 ": ", t->at.query);
     txd_law_number(found, t->found);
     txd_law_number(expected, t->expected);
-    if (t->of[ABOVE] > 0 && !(t->worst > 0))
+    if (t->of[ABOVE] > 0 && !(t->found > t->expected))
         txd_law_say(finding,
                     "its weights sum to exactly 0, although the largest score is %s: "
                     "they are taken away behind the softmax, or it subtracts more than "

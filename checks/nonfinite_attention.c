@@ -111,9 +111,9 @@ static bool say_shut(txd_finding *finding, const txd_origin *o, double shown)
     if (shown > 0)
         txd_law_say(finding,
                     ". Cause: a fully masked row: this query may see %.0f key%s, but "
-                    "every score that the softmax reads is -Inf, and -Inf - (-Inf) is "
-                    "NaN",
-                    shown, shown == 1 ? "" : "s");
+                    "every score that the softmax reads is -Inf%s",
+                    shown, shown == 1 ? "" : "s",
+                    isnan(o->site->value) ? ", and -Inf - (-Inf) is NaN" : "");
     else
         txd_law_say(finding,
                     ". Cause: a fully masked row: this query may see no key, and "

@@ -8,6 +8,28 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* True if a padding key would be seen were it a token: by its place, as the positions
+ * of padding say nothing. */
+static bool hides_alone(const txd_block *block, size_t batch, size_t query)
+{
+    const txd_pass *pass = block->pass;
+    size_t keys = block->dims[3], own = query + keys - pass->inputs->length;
+    txd_mask_view mask = txd_mask_of_attention(
+        txd_point_attention(block->site->point),
+        &pass->claimed->layers[block->site->layer], pass->inputs, batch);
+
+    for (size_t key = 0; key < keys; key++) {
+        size_t away = key > own ? key - own : own - key;
+
+        if (!mask.key_valid[key] && !(mask.causal && key > own) &&
+            (mask.window == 0 || away < mask.window) &&
+            (!mask.key_document ||
+             mask.key_document[key] == mask.query_document[query]))
+            return true;
+    }
+    return false;
+}
+
 static const txd_leak_kind kind = {
     .name = "padding",
     .count = TXD_ROW_PADDING_COUNT,
@@ -15,6 +37,7 @@ static const txd_leak_kind kind = {
     .key = TXD_ROW_PADDING_KEY,
     .hidden = TXD_HIDDEN_PADDING,
     .what = "padding",
+    .alone = hides_alone,
 };
 
 static unsigned ask(void *self, const txd_site *site)
@@ -44,7 +67,8 @@ static void explain(txd_finding *finding, const txd_leak_tally *t)
     else if (t->leaking == t->rows && t->blind == t->leaking)
         txd_law_say(finding, ", and the keys that they may see get nothing: the mask "
                              "is inverted");
-    else if (t->leaking == t->rows)
+    else if (t->leaking == t->rows ||
+             (t->leaking == t->alone && t->leaking == t->alone_leaking))
         txd_law_say(finding, ": padding is not masked");
 }
 

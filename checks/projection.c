@@ -96,7 +96,7 @@ static txd_status keep_weight(txd_projections *p, size_t m, const txd_block *blo
         memcpy((char *)kept->rows + i * bytes,
                (const char *)block->value.data + row * bytes, bytes);
     }
-    return TXD_OK;
+    return txd_projection_keep_misread(kept, p, map, &block->value);
 }
 
 static txd_status keep_bias(txd_projections *p, size_t m, const txd_block *block)
@@ -367,6 +367,7 @@ void txd_projections_destroy(void *self)
     for (size_t i = 0; p->kept && i < p->claimed->n_layers * p->map_count; i++) {
         free(p->kept[i].rows);
         free(p->kept[i].bias);
+        free(p->kept[i].misread);
     }
     free(p->kept);
     free(p->tallies);

@@ -22,6 +22,7 @@ enum {
     TXD_PROJECTION_TOKENS = 16,
     TXD_PROJECTION_ROWS = 128,
     TXD_PROJECTION_PRODUCTS = 131072,
+    TXD_PROJECTION_TURNED = 8, /* rows of the transposed matrix */
     TXD_PROJECTION_MAPS = 6
 };
 
@@ -62,6 +63,10 @@ typedef struct txd_projection_tally {
 typedef struct txd_projection_rows {
     void *rows;   /* (heads, lanes, columns) as `dtype`; NULL = not offered */
     double *bias; /* (heads, lanes); NULL = none or not offered */
+    /* Row i of (turned, columns) is what row txd_projection_turned(i) reads if the
+     * memory holds (in, out) and is taken for (out, in). */
+    double *misread;
+    size_t turned;
     size_t lanes;
     txd_dtype dtype;
 } txd_projection_rows;
@@ -111,6 +116,14 @@ typedef struct txd_projection_value {
 
 const txd_projection_rows *txd_projection_kept(const txd_projection_job *job,
                                                size_t map);
+/* Which of the kept rows (heads, lanes) has row i of `misread`. */
+size_t txd_projection_turned(const txd_projection *map, const txd_projection_rows *kept,
+                             size_t i);
+/* Fills `misread`, once `lanes` is set. */
+txd_status txd_projection_keep_misread(txd_projection_rows *kept,
+                                       const txd_projections *p,
+                                       const txd_projection *map,
+                                       const txd_tensor *weight);
 /* Lane j of the kept ones. */
 size_t txd_projection_lane(const txd_projection *map, const txd_projection_rows *kept,
                            size_t j);

@@ -110,42 +110,63 @@ static bool find_source(txd_projection_tally *t, const txd_projection_job *job,
     return false;
 }
 
-/* Element (r, c) of a matrix whose memory holds (in, out) and is read as (out, in). */
-static double misread(const txd_tensor *rows, size_t r, size_t c, const size_t dims[2])
+size_t txd_projection_turned(const txd_projection *map, const txd_projection_rows *kept,
+                             size_t i)
 {
-    size_t place = r * dims[1] + c;
-
-    return txd_tensor_get(rows, place % dims[0] * dims[1] + place / dims[0]);
+    return i * map->heads * kept->lanes / kept->turned;
 }
 
-/* Only where all rows of the matrix are kept. */
+txd_status txd_projection_keep_misread(txd_projection_rows *kept,
+                                       const txd_projections *p,
+                                       const txd_projection *map,
+                                       const txd_tensor *weight)
+{
+    size_t all = map->heads * map->width, rows = map->heads * kept->lanes;
+
+    kept->turned = rows < TXD_PROJECTION_TURNED ? rows : TXD_PROJECTION_TURNED;
+    free(kept->misread);
+    kept->misread = calloc(kept->turned * map->columns, sizeof *kept->misread);
+    if (!kept->misread)
+        return txd_fail(TXD_ERR_MEMORY, "%s: no memory", p->law);
+    for (size_t i = 0; i < kept->turned; i++) {
+        size_t r = txd_projection_turned(map, kept, i);
+        size_t row = r / kept->lanes * map->width +
+                     txd_projection_lane(map, kept, r % kept->lanes);
+
+        for (size_t c = 0; c < map->columns; c++) {
+            size_t place = row * map->columns + c;
+
+            kept->misread[i * map->columns + c] = txd_tensor_get(
+                weight, (map->first + place % all) * map->columns + place / all);
+        }
+    }
+    return TXD_OK;
+}
+
+/* Of a few rows of the matrix, at every token. */
 static bool is_transposed(const txd_projection_job *job)
 {
     const txd_projections *p = job->p;
     const txd_projection *map = &p->maps[job->map];
     const txd_projection_rows *kept = txd_projection_kept(job, job->map);
-    const size_t dims[2] = {map->heads * map->width, map->columns};
-    size_t count = dims[0] * dims[1];
-    txd_tensor rows;
+    size_t n = map->columns;
 
-    if (kept->lanes != map->width)
-        return false;
-    rows = txd_tensor_make(kept->dtype, kept->rows, 1, &count);
     for (size_t i = 0; i < job->token_count; i++)
-        for (size_t r = 0; r < dims[0]; r++) {
+        for (size_t m = 0; m < kept->turned; m++) {
             const double *x = p->x + i * p->columns;
-            size_t h = r / map->width, j = r % map->width;
+            size_t r = txd_projection_turned(map, kept, m);
+            size_t h = r / kept->lanes, j = r % kept->lanes;
             txd_projection_value value = txd_projection_compute(job, job->map, h, j, x);
 
             value.exact = value.bias;
-            for (size_t c = 0; c < dims[1]; c++)
-                value.exact += x[c] * misread(&rows, r, c, dims);
+            for (size_t c = 0; c < n; c++)
+                value.exact += x[c] * kept->misread[m * n + c];
             /* The bound is another row's: ten of it are still far from chance. */
             value.allowed *= 10;
             if (!fits(txd_projection_found(job, i, h, j), &value, 1, true))
                 return false;
         }
-    return true;
+    return kept->turned > 0;
 }
 
 static bool is_absent(const txd_projection_job *job)

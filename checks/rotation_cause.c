@@ -12,6 +12,8 @@
 #define ROWS_TRIED 64
 /* Offsets that are tried. */
 #define FARTHEST 1024
+/* Rows that a base must explain which was not found in the first. */
+#define BASE_CONFIRMED 4
 /* Of the angle: what a speed and a product in float32 do to it. */
 #define ANGLE_ROUNDINGS 8
 #define PI 3.14159265358979323846
@@ -197,9 +199,22 @@ static void find_base(txd_turn_causes *causes, const txd_turning *claim,
     if (sscanf(text, "%lf", &base) != 1 || !isfinite(base))
         return;
     if (base != causes->base) /* what fitted another one says nothing */
-        causes->fits[RULE_BASE] = 0;
+        causes->fits[RULE_BASE] = causes->base_tried = 0;
     causes->base_angle = angle;
     causes->base = base;
+}
+
+/* A base that was found explains this row too: a farther turn would only move its last
+ * digit. */
+static bool base_fits(const txd_turn_causes *causes, const txd_turning *claim,
+                      const txd_pass *pass, const txd_turned *walk, double *work)
+{
+    txd_turning t = *claim;
+
+    if (!(causes->base > 0))
+        return false;
+    use_speeds(&t, work + claim->lanes + claim->lanes / 2, causes->base, t.width);
+    return txd_turning_fits(&t, pass, walk, work);
 }
 
 void txd_turn_causes_add(txd_turn_causes *causes, const txd_turned *walk,
@@ -216,7 +231,9 @@ void txd_turn_causes_add(txd_turn_causes *causes, const txd_turned *walk,
     causes->tried++;
     if (causes->offset == 0 && causes->tried == 1)
         causes->offset = find_offset(&claim, block->pass, walk, work);
-    find_base(causes, &claim, walk);
+    if (!base_fits(causes, &claim, block->pass, walk, work))
+        find_base(causes, &claim, walk);
+    causes->base_tried++;
     for (int rule = 0; rule < TXD_TURN_RULES; rule++) {
         txd_turning t = claim;
 
@@ -249,11 +266,20 @@ static void say_rule(txd_finding *finding, int rule, const txd_turn_causes *caus
         txd_law_say(finding, "%zu", layer->rope_width);
 }
 
+/* Rows that a rule must explain. Small angles tell a base to few digits, so that one is
+ * found anew as angles grow; a few rows must have confirmed the last. */
+static uint64_t rows_that_tell(const txd_turn_causes *causes, int rule)
+{
+    return rule == RULE_BASE && causes->base_tried >= BASE_CONFIRMED
+               ? causes->base_tried
+               : causes->tried;
+}
+
 void txd_turn_causes_say(txd_finding *finding, const txd_turn_causes *causes,
                          const txd_layer_config *layer)
 {
     for (int rule = 0; rule < TXD_TURN_RULES; rule++)
-        if (causes->tried > 0 && causes->fits[rule] == causes->tried) {
+        if (causes->tried > 0 && causes->fits[rule] == rows_that_tell(causes, rule)) {
             say_rule(finding, rule, causes, layer);
             return;
         }

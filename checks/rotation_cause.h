@@ -20,6 +20,7 @@ typedef struct txd_turn_causes {
     uint64_t fits[TXD_TURN_RULES]; /* of these, as a rule says */
     int64_t offset;                /* of positions, once one was found; else 0 */
     double base, base_angle;       /* likewise; how far the slowest pair turned there */
+    uint64_t base_tried;           /* rows looked at since the base was found */
 } txd_turn_causes;
 
 /* By how much a row may be off the rule, angles included: every element. */

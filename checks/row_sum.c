@@ -31,6 +31,7 @@ typedef struct layer_worst {
     double sum, expected;
     uint64_t judged, broken;
     uint64_t low, empty;        /* of the broken: sum below 1; of 0 */
+    uint64_t shut;              /* of those of 0: the softmax read nothing but -Inf */
     uint64_t full, full_broken; /* rows that see every key */
     bool is_unbounded;          /* a row so long that there is no bound */
     txd_law_place at;
@@ -82,8 +83,11 @@ static double expected_sum(const state *s, int layer, const double *column)
     }
 }
 
-static void count_row(layer_worst *worst, double sum, bool is_broken, bool is_full)
+static void count_row(layer_worst *worst, const txd_law_row *row, bool is_broken,
+                      bool is_full)
 {
+    double sum = row->column[TXD_ROW_SUM];
+
     worst->judged++;
     worst->full += is_full;
     if (!is_broken)
@@ -91,6 +95,7 @@ static void count_row(layer_worst *worst, double sum, bool is_broken, bool is_fu
     worst->broken++;
     worst->low += sum < 1;
     worst->empty += sum == 0;
+    worst->shut += sum == 0 && row->column[TXD_ROW_MAX] == -INFINITY;
     worst->full_broken += is_full;
 }
 
@@ -99,8 +104,11 @@ static void say_pattern(txd_finding *finding, const layer_worst *worst)
 {
     if (isnan(worst->sum))
         txd_law_say(finding, ": see the law `finite`");
-    else if (worst->empty == worst->broken)
+    else if (worst->empty == worst->broken && worst->shut == worst->empty)
         txd_law_say(finding, ": they give no key any weight, all keys were masked");
+    else if (worst->empty == worst->broken && worst->shut == 0)
+        txd_law_say(finding, ": they give no key any weight, although the largest "
+                             "score is not -Inf: see the law `mask_sentinel`");
     else if (worst->low == worst->broken && worst->full > 0 && worst->full_broken == 0)
         txd_law_say(finding,
                     ", all below 1, and rows that see every key are right: the "
@@ -155,7 +163,7 @@ static void judge_row(const state *s, layer_worst *worst, const txd_block *block
     }
     allowed = allowed_for(s, block->pass, block->site->layer, keys) + more;
     worst->is_unbounded |= isinf(allowed);
-    count_row(worst, sum, !txd_within(measured, allowed),
+    count_row(worst, row, !txd_within(measured, allowed),
               keys == (double)block->dims[3]);
     if (!txd_law_is_worse(txd_law_ratio(measured, allowed), worst->ratio))
         return;
@@ -184,6 +192,7 @@ static void join(layer_worst *to, const layer_worst *part)
     to->broken += part->broken;
     to->low += part->low;
     to->empty += part->empty;
+    to->shut += part->shut;
     to->full += part->full;
     to->full_broken += part->full_broken;
     to->is_unbounded |= part->is_unbounded;

@@ -14,6 +14,7 @@
  */
 #include "checks/sample.h"
 #include "checks/sinks.h"
+#include "checks/softmax_axis.h"
 #include "checks/softmax_row.h"
 
 #include <math.h>
@@ -36,6 +37,7 @@ typedef struct tally {
     double ratio;                               /* measured / allowed */
     double relative;                            /* largest relative error */
     txd_law_place at;
+    txd_softmax_axis axis;
     txd_status status;
 } tally;
 
@@ -190,6 +192,7 @@ static void judge_block(tally *t, const state *s, const txd_block *block)
                 judge_row(t, s, block, &r, &place);
         }
     }
+    txd_softmax_axis_look(&t->axis, block, t->broken > 0);
 }
 
 static void join(tally *to, const tally *from)
@@ -206,6 +209,7 @@ static void join(tally *to, const tally *from)
         to->expected = from->expected;
         to->at = from->at;
     }
+    txd_softmax_axis_join(&to->axis, &from->axis);
     to->relative = fmax(to->relative, from->relative);
     to->cells += from->cells;
     to->broken += from->broken;
@@ -281,7 +285,8 @@ static txd_status add_attention(txd_result *result, const state *s, size_t i)
                 "masked scores is %s",
                 (long long)t->at.query, (long long)t->at.key, weight, expected);
     txd_law_say(&finding, ": %s ULP apart", txd_law_number(ulp, finding.measured));
-    say_format(&finding, s, t);
+    if (!txd_softmax_axis_say(&finding, &t->axis, s->claimed->n_heads))
+        say_format(&finding, s, t);
     txd_law_say(&finding,
                 "; largest relative error %s, %llu of %llu judged rows are off",
                 txd_law_number(error, t->relative), (unsigned long long)t->broken_rows,

@@ -203,6 +203,7 @@ static txd_status report_deaf(const trial *t, const txd_captured *site, size_t r
 
     finding.query = -1;
     finding.batch = -1;
+    finding.measured = t->result->worst = (double)rows; /* none may be so */
     txd_law_say(&finding,
                 "in none of %zu batch rows does the loss of one token alone have a "
                 "gradient at an earlier one, which it sees: attention passes nothing "

@@ -5,7 +5,10 @@
 #include "driver.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "live.h"
 
 static const txd_point order[] = {
     TXD_POINT_RESID_PRE,   TXD_POINT_NORM1_OUT,    TXD_POINT_ATTN_Q,
@@ -241,6 +244,40 @@ START_TEST(the_first_step_that_breaks_is_the_origin)
 }
 END_TEST
 
+/* Where a row without keys is 0, the masked scores of each layer are all that is not
+ * finite; where it is NaN, that spreads. */
+START_TEST(keys_that_each_layer_masks_anew_are_not_said_to_spread)
+{
+    static const char *const policies[] = {"zero", "nan"};
+    static const char *const words[] = {
+        "is -Inf. It goes no further; 2 more, up to layers.2.attn.masked",
+        ". It spreads as far as "};
+
+    for (int p = 0; p < 2; p++) {
+        const txd_result *r;
+        char cfg[512];
+        live l;
+
+        snprintf(cfg, sizeof cfg,
+                 "model : { preset = \"mini\"; vocab = 9; d_model = 8; n_heads = 2; "
+                 "n_layers = 3; d_ff = 8; max_seq_len = 16; }; mask : { masked_row = "
+                 "\"%s\"; }; input : { tokens = ([1, 2, 3, 4, 5, 6, 7]); }; "
+                 "faults : ( { name = \"fully_masked_row\"; } );",
+                 policies[p]);
+        live_run(&l, cfg, "finite");
+        r = live_result(&l, "finite");
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+        ck_assert_ptr_nonnull(strstr(r->findings[0].message, "a fully masked row"));
+        ck_assert_msg(strstr(r->findings[0].message, words[p]) != NULL, "%s",
+                      r->findings[0].message);
+        ck_assert_ptr_null(strstr(r->findings[0].message, words[1 - p]));
+        ck_assert_ptr_null(strstr(r->findings[0].message, "is NaN"));
+        ck_assert((strstr(r->note, "inherit") != NULL) == (p == 1));
+        live_finish(&l);
+    }
+}
+END_TEST
+
 TEST_MAIN(finite_values_pass_and_are_counted,
           the_origin_is_named_in_the_first_the_middle_and_the_last_layer,
           an_infinity_amid_small_values_is_not_taken_for_an_overflow,
@@ -249,4 +286,6 @@ TEST_MAIN(finite_values_pass_and_are_counted,
           of_several_such_parameters_that_of_the_same_layer_is_the_cause,
           a_table_is_the_cause_in_the_logits_only_where_the_head_is_tied_to_it,
           a_parameter_alone_that_is_not_finite_fails,
-          nan_of_padded_tokens_is_not_counted, the_first_step_that_breaks_is_the_origin)
+          nan_of_padded_tokens_is_not_counted,
+          keys_that_each_layer_masks_anew_are_not_said_to_spread,
+          the_first_step_that_breaks_is_the_origin)

@@ -162,6 +162,8 @@ START_TEST(weights_that_are_taken_away_are_not_laid_to_a_constant)
     ck_assert_ptr_nonnull(
         strstr(r->findings[0].message, "taken away behind the softmax"));
     ck_assert_ptr_null(strstr(r->findings[0].message, "a constant stands"));
+    ck_assert_double_gt(r->findings[0].measured, r->findings[0].allowed);
+    ck_assert_double_gt(r->worst, r->allowed);
     driver_finish(&d);
 }
 END_TEST

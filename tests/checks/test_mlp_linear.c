@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "live.h"
+
 enum { D = HEADS * WIDTH, M = 16 }; /* d_model and d_ff of the driver's model */
 
 typedef enum mistake {
@@ -212,8 +214,31 @@ START_TEST(without_parameters_it_is_said_that_a_run_judges)
 }
 END_TEST
 
+/* Of 160 rows 128 are kept. */
+START_TEST(a_transposed_matrix_is_named_where_only_a_part_of_its_rows_is_kept)
+{
+    live l;
+    const txd_result *r;
+
+    live_run(&l,
+             "model : { preset = \"mini\"; vocab = 9; d_model = 8; n_heads = 2; "
+             "n_layers = 2; d_ff = 160; max_seq_len = 16; }; "
+             "input : { tokens = ([1, 2, 3, 4, 5, 6, 7]); }; "
+             "faults : ( { name = \"weight_transposed\"; } );",
+             "mlp_linear");
+    r = live_result(&l, "mlp_linear");
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_uint_eq(r->finding_count, 4);
+    for (size_t i = 0; i < r->finding_count; i++)
+        ck_assert_msg(strstr(r->findings[i].message, "the matrix is transposed"), "%s",
+                      r->findings[i].message);
+    live_finish(&l);
+}
+END_TEST
+
 TEST_MAIN(healthy_maps_pass_and_all_of_a_small_model_is_judged,
           what_is_wrong_with_a_map_is_named_at_each_of_the_three,
           one_value_is_found_as_soon_as_it_is_beyond_rounding,
           an_input_that_is_not_finite_leaves_it_open,
-          without_parameters_it_is_said_that_a_run_judges)
+          without_parameters_it_is_said_that_a_run_judges,
+          a_transposed_matrix_is_named_where_only_a_part_of_its_rows_is_kept)

@@ -86,6 +86,47 @@ START_TEST(leaks_in_every_row_are_named_padding_that_is_not_masked)
 }
 END_TEST
 
+/* What a window of 3 shows of padding on the left: keys 1 and 2 to query 3, key 2 to
+ * query 4. The window hides the others as well. */
+static void leak_in_the_window(driver *d, double *weights)
+{
+    for (size_t h = 0; h < HEADS; h++) {
+        weights[driver_at(d, 1, h, 3, 1)] = weights[driver_at(d, 1, h, 3, 2)] = 0.05;
+        weights[driver_at(d, 1, h, 4, 2)] = 0.05;
+    }
+}
+
+static void leak_in_a_part_of_it(driver *d, double *weights)
+{
+    for (size_t h = 0; h < HEADS; h++)
+        weights[driver_at(d, 1, h, 3, 1)] = 0.05;
+}
+
+START_TEST(rows_whose_padding_a_window_hides_too_do_not_keep_the_cause_unsaid)
+{
+    for (int part = 0; part < 2; part++) {
+        driver d;
+        const txd_result *r;
+
+        driver_init(&d);
+        driver_inputs(&d, 2, lengths, true);
+        for (int l = 0; l < LAYERS; l++)
+            d.config.layers[l].window = 3;
+        r = driver_run_weights(&d, "padding", 1,
+                               part ? leak_in_a_part_of_it : leak_in_the_window);
+        ck_assert_uint_eq(r->finding_total, part ? HEADS : HEADS * 2);
+        ck_assert_msg(strstr(r->findings[0].message,
+                             part ? "only query 3 does (4 of 8 rows in which"
+                                  : "8 of 24 such rows do (8 of 8 rows in which") !=
+                          NULL,
+                      "%s", r->findings[0].message);
+        ck_assert((strstr(r->findings[0].message, "padding is not masked") == NULL) ==
+                  (part == 1));
+        driver_finish(&d);
+    }
+}
+END_TEST
+
 static void ruin_padded_queries(driver *d, double *weights)
 {
     for (size_t q = 6; q < LENGTH; q++)
@@ -140,5 +181,6 @@ TEST_MAIN(healthy_weights_pass_with_padding_on_either_side,
           an_input_without_padding_is_skipped,
           a_leak_in_one_row_of_one_head_is_found_in_every_layer,
           leaks_in_every_row_are_named_padding_that_is_not_masked,
+          rows_whose_padding_a_window_hides_too_do_not_keep_the_cause_unsaid,
           rows_of_padded_queries_are_not_judged, a_nan_at_a_padding_key_fails,
           padding_keys_that_were_not_computed_are_never_a_pass)

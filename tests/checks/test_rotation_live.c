@@ -42,6 +42,28 @@ START_TEST(planted_faults_of_rotary_positions_are_named)
 }
 END_TEST
 
+/* In float32 a slow pair's first angles tell a large base to two digits only. */
+START_TEST(a_large_base_is_named_in_queries_and_keys_of_every_layer)
+{
+    const txd_result *r;
+    live l;
+
+    live_run(&l,
+             "model : { preset = \"llama\"; vocab = 97; d_model = 32; n_heads = 4; "
+             "n_layers = 3; d_ff = 32; }; "
+             "input : { random = { batch = 2; length = 14; }; }; "
+             "faults : ( { name = \"rope_wrong_base\"; strength = 100.0; } );",
+             "rotation_angle");
+    r = live_result(&l, "rotation_angle");
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_uint_eq(r->finding_count, 6);
+    for (size_t i = 0; i < r->finding_count; i++)
+        ck_assert_msg(strstr(r->findings[i].message, "the base is 1e+06 instead of"),
+                      "%s: %s", r->findings[i].site, r->findings[i].message);
+    live_finish(&l);
+}
+END_TEST
+
 /* Every way in which positions can be scaled, and a norm before they turn. */
 START_TEST(real_passes_turn_as_claimed)
 {
@@ -77,4 +99,6 @@ START_TEST(real_passes_turn_as_claimed)
 }
 END_TEST
 
-TEST_MAIN(planted_faults_of_rotary_positions_are_named, real_passes_turn_as_claimed)
+TEST_MAIN(planted_faults_of_rotary_positions_are_named,
+          a_large_base_is_named_in_queries_and_keys_of_every_layer,
+          real_passes_turn_as_claimed)

@@ -138,6 +138,9 @@ START_TEST(an_empty_row_of_a_query_that_sees_keys_fails)
     ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
     ck_assert_double_eq(r->findings[0].measured, 1);
     ck_assert_int_eq(r->findings[0].head, 3);
+    /* The driver's largest scores are 0: nothing was masked. */
+    ck_assert_ptr_null(strstr(r->findings[0].message, "all keys were masked"));
+    ck_assert_ptr_nonnull(strstr(r->findings[0].message, "the law `mask_sentinel`"));
     driver_finish(&d);
 }
 END_TEST

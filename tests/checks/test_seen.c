@@ -6,7 +6,10 @@
 #include "driver.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "live.h"
 
 /* Two documents: queries 0 to 4, and the rest. */
 static void pack(driver *d)
@@ -147,6 +150,28 @@ START_TEST(documents_that_are_not_masked_at_all_are_named_so)
     ck_assert_uint_eq(r->finding_total, HEADS * 4);
     ck_assert(says(r, "documents are not masked"));
     ck_assert(says(r, "16 of 36 rows"));
+    driver_finish(&d);
+}
+END_TEST
+
+/* Positions that begin anew put keys of the document before behind the query; places do
+ * not. */
+START_TEST(documents_whose_positions_begin_anew_are_named_so_too)
+{
+    driver d;
+    const txd_result *r;
+
+    driver_init(&d);
+    pack(&d);
+    for (size_t t = 5; t < LENGTH; t++)
+        d.inputs.positions[t] = (int32_t)(t - 5);
+    r = run(&d, "documents", 2, ignore_documents);
+    ck_assert_uint_eq(r->finding_total, HEADS * 4);
+    ck_assert(says(r, "of 16 that have a key which only the documents hide"));
+    ck_assert(says(r, "documents are not masked"));
+    r = run(&d, "documents", 2, leak);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert(!says(r, "not masked"));
     driver_finish(&d);
 }
 END_TEST
@@ -313,13 +338,43 @@ START_TEST(own_keys_of_padded_queries_are_not_judged)
 }
 END_TEST
 
+#define CALLS                                                                          \
+    "model : { preset = \"mini\"; vocab = 9; d_model = 8; n_heads = 2; n_layers = 2; " \
+    "d_ff = 8; max_seq_len = 16; }; input : { tokens = ([1, 2, 3, 4, 5, 6, 7]); }; "   \
+    "faults : ( { name = \"%s\"; } );"
+
+START_TEST(a_mask_at_the_wrong_corner_is_not_taken_for_a_hidden_diagonal)
+{
+    static const char *const faults[] = {"mask_top_left", "diagonal_masked"};
+    static const char *const words[] = {"aligned to the top left corner",
+                                        "the mask hides the diagonal"};
+
+    for (int f = 0; f < 2; f++) {
+        const live_plant planted = {.chunk = 4};
+        const txd_result *r;
+        char cfg[512];
+        live l;
+
+        snprintf(cfg, sizeof cfg, CALLS, faults[f]);
+        live_run_planted(&l, cfg, "diagonal_open", &planted);
+        r = live_result(&l, "diagonal_open");
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+        ck_assert_msg(says(r, words[f]), "%s", r->findings[0].message);
+        ck_assert(!says(r, words[1 - f]));
+        live_finish(&l);
+    }
+}
+END_TEST
+
 TEST_MAIN(one_weight_across_documents_is_found_in_every_layer,
           packed_sequences_that_are_kept_apart_pass,
           without_documents_there_is_nothing_to_judge,
           documents_that_are_not_masked_at_all_are_named_so,
+          documents_whose_positions_begin_anew_are_named_so_too,
           a_nan_across_documents_is_open_and_not_a_pass,
           one_own_key_that_is_hidden_is_found_in_every_layer,
           an_own_key_with_a_low_score_is_not_hidden,
           weights_alone_tell_a_hidden_diagonal,
           a_nan_is_a_hidden_key_only_where_the_mask_says_so,
-          own_keys_of_padded_queries_are_not_judged)
+          own_keys_of_padded_queries_are_not_judged,
+          a_mask_at_the_wrong_corner_is_not_taken_for_a_hidden_diagonal)

@@ -209,9 +209,76 @@ START_TEST(the_fault_is_found_in_its_layer_alone)
 }
 END_TEST
 
+/* The driver offers tiles of 4 queries: sums over the heads show in them, sums over the
+ * queries in none. */
+START_TEST(a_softmax_over_the_heads_is_named)
+{
+    const txd_result *r;
+    double *masked, *weights;
+    driver d;
+
+    driver_init(&d);
+    driver_start(&d, "softmax_precision");
+    masked = driver_random(&d, TXD_POINT_ATTN_MASKED, 3);
+    weights = driver_random(&d, TXD_POINT_ATTN_WEIGHTS, 4);
+    for (size_t q = 0; q < LENGTH; q++)
+        for (size_t k = 0; k < LENGTH; k++) {
+            double sum = 0;
+
+            for (size_t h = 0; h < HEADS; h++)
+                sum += exp(masked[driver_at(&d, 0, h, q, k)]);
+            for (size_t h = 0; h < HEADS; h++) {
+                size_t at = driver_at(&d, 0, h, q, k);
+
+                weights[at] = k <= q ? exp(masked[at]) / sum : 0;
+                masked[at] = k <= q ? masked[at] : -INFINITY;
+            }
+        }
+    driver_offer(&d, TXD_POINT_ATTN_MASKED, 0, masked);
+    driver_offer(&d, TXD_POINT_ATTN_WEIGHTS, 0, weights);
+    r = driver_result(&d);
+    ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+    ck_assert_msg(strstr(r->findings[0].message,
+                         "sum to 1 over the heads: the softmax runs along the wrong"),
+                  "%s", r->findings[0].message);
+    driver_finish(&d);
+}
+END_TEST
+
+START_TEST(a_softmax_over_the_queries_is_named_and_no_other_fault_is)
+{
+    static const char *const faults[] = {"softmax_over_queries", "mask_after_softmax",
+                                         "softmax_bf16"};
+
+    for (int f = 0; f < 3; f++) {
+        const txd_result *r;
+        char cfg[512];
+        live l;
+
+        snprintf(cfg, sizeof cfg,
+                 "model : { preset = \"mini\"; vocab = 9; d_model = 8; n_heads = 2; "
+                 "n_layers = 2; d_ff = 8; max_seq_len = 16; }; input : { pad = "
+                 "\"left\"; tokens = ([1, 2, 3, 4, 5, 6, 7], [3, 4, 5]); }; "
+                 "faults : ( { name = \"%s\"; } );",
+                 faults[f]);
+        live_run(&l, cfg, "softmax_precision");
+        r = live_result(&l, "softmax_precision");
+        ck_assert_int_eq(r->verdict, TXD_VERDICT_FAIL);
+        for (size_t i = 0; i < r->finding_count; i++)
+            ck_assert_msg((strstr(r->findings[i].message,
+                                  "each key's weights sum to 1 over the queries: the "
+                                  "softmax runs along the wrong axis") != NULL) ==
+                              (f == 0),
+                          "%s: %s", faults[f], r->findings[i].message);
+        live_finish(&l);
+    }
+}
+END_TEST
+
 TEST_MAIN(a_softmax_in_float64_passes,
           a_softmax_in_a_narrow_format_is_named_in_every_layer,
           one_cell_is_found_and_a_nan_is_never_close,
           queries_that_are_padding_are_not_judged,
           many_rows_are_judged_in_part_the_same_for_any_threads,
-          the_fault_is_found_in_its_layer_alone)
+          the_fault_is_found_in_its_layer_alone, a_softmax_over_the_heads_is_named,
+          a_softmax_over_the_queries_is_named_and_no_other_fault_is)
