@@ -22,7 +22,8 @@ static void add_broken(txd_seen_tally *t, const txd_seen_row *row, bool is_alone
 
 static void judge(txd_seen_tally *t, const txd_seen_row *row, txd_seen own)
 {
-    bool is_alone = row->column[TXD_ROW_SEEN] == 1;
+    /* Beside a sink the only key may be left without weight. */
+    bool is_alone = row->column[TXD_ROW_SEEN] == 1 && !row->block->pass->claimed->sinks;
 
     if (own == TXD_SEEN_NAN) {
         t->unknown++;
@@ -81,8 +82,8 @@ static void settle(txd_seen_tally *heads, size_t count, const txd_pass *pass)
     for (size_t h = 0; h < count; h++) {
         txd_seen_tally *t = &heads[h];
 
-        if (pass->tiny >= SURELY_HIDDEN || t->of[SILENT] + t->broken < t->rows ||
-            t->of[SILENT] < ROWS_LEAST)
+        if (pass->tiny >= SURELY_HIDDEN || pass->claimed->sinks ||
+            t->of[SILENT] + t->broken < t->rows || t->of[SILENT] < ROWS_LEAST)
             continue;
         t->broken = t->rows;
         t->worst = 1;

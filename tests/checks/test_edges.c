@@ -189,6 +189,20 @@ START_TEST(an_infinity_where_a_number_would_do_is_not)
 }
 END_TEST
 
+#define SINK                                                                           \
+    "model : { preset = \"mini\"; vocab = 16; sinks = true; " SIZES                    \
+    "}; precision : { "                                                                \
+    "backend = \"fp16\"; }; weights : { init = ( { params = \"*.attn.sink.weight\"; "  \
+    "scheme = \"constant\"; value = 30.0; } ); }; " FIVE
+
+START_TEST(a_sink_that_takes_all_weight_hides_no_key)
+{
+    expect(SINK, "diagonal_open", TXD_VERDICT_PASS, "");
+    expect(SINK "faults : ( { name = \"diagonal_masked\"; } );", "diagonal_open",
+           TXD_VERDICT_FAIL, "");
+}
+END_TEST
+
 /* ---- the last of all positions ---- */
 
 START_TEST(positions_may_be_as_large_as_their_numbers)
@@ -253,5 +267,6 @@ TEST_MAIN(a_bias_of_distances_has_no_gradient_where_no_query_has_a_choice,
           projections_that_a_format_cannot_hold_have_no_size,
           a_projection_larger_than_the_format_is_left_to_finite,
           an_infinity_where_a_number_would_do_is_not,
+          a_sink_that_takes_all_weight_hides_no_key,
           positions_may_be_as_large_as_their_numbers,
           ids_that_the_vocabulary_lacks_have_no_logit)
