@@ -32,9 +32,10 @@ typedef struct txd_finding {
     int step, layer;
     int64_t batch, head, query, key;
     double measured, allowed;
-    char message[640];  /* a sentence: what, where, what it should be */
-    const char *waived; /* how a waiver covers it (checks/waiver.h); NULL = none does */
-    txd_verdict bare;   /* the verdict without that waiver */
+    char message[640]; /* a sentence: what, where, what it should be */
+    const char *
+        waived; /* how a waiver covers it (checks/reports/waiver.h); NULL = none does */
+    txd_verdict bare; /* the verdict without that waiver */
 } txd_finding;
 
 /* A law's outcome. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "checks/report.h"
+#include "checks/reports/report.h"
 #include "cli/guard.h"
 #include "cli/judge.h"
 #include "cli/output.h"

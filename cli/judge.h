@@ -6,7 +6,7 @@
 #ifndef TXD_CLI_JUDGE_H
 #define TXD_CLI_JUDGE_H
 
-#include "checks/waiver.h"
+#include "checks/reports/waiver.h"
 #include "cli/options.h"
 
 typedef struct txd_judge {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "checks/waiver.h"
+#include "checks/reports/waiver.h"
 #include "probes/recorder.h"
 
 static const txd_key *const areas[] = {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/waiver.h"
+#include "checks/reports/waiver.h"
 
 static txd_arena *arena;
 
