@@ -82,8 +82,9 @@ static void settle(txd_seen_tally *heads, size_t count, const txd_pass *pass)
     for (size_t h = 0; h < count; h++) {
         txd_seen_tally *t = &heads[h];
 
-        if (pass->tiny >= SURELY_HIDDEN || pass->claimed->sinks ||
-            t->of[SILENT] + t->broken < t->rows || t->of[SILENT] < ROWS_LEAST)
+        /* Without a row there is no pass. */
+        if (t->of[SILENT] + t->broken < t->rows || t->of[SILENT] < ROWS_LEAST ||
+            pass->tiny >= SURELY_HIDDEN || pass->claimed->sinks)
             continue;
         t->broken = t->rows;
         t->worst = 1;

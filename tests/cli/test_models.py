@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import h5py  # noqa: E402
 import numpy  # noqa: E402
 from program import (equal, exits, finish, holds, model, ok,  # noqa: E402
-                     skip, txdiag, write)
+                     sanitized, skip, txdiag, write)
 
 STORIES = model("stories260K")
 SORT = model("gpt-nano-sort")
@@ -200,12 +200,12 @@ if SORT:
     EXPERIMENTS = experiments()
     ok("there are laws that make passes", len(EXPERIMENTS) > 5, EXPERIMENTS)
 if STORIES and SORT:
-    plant("stories.cfg", (0, 2, 4), None)
+    plant("stories.cfg", (2,) if sanitized() else (0, 2, 4), None)
     plant("stories.cfg", (2,), '{tokens=([1,403,407,261,378,9],[1,403,407]);}')
 else:
     skip("stories260K", "no model data")
 if SORT:
-    plant("sort.cfg", (0, 1, 2), None)
+    plant("sort.cfg", (1,) if sanitized() else (0, 1, 2), None)
     plant("sort.cfg", (1,), '{tokens=([0,1,2,1,0,2],[2,1]);pad="left";}')
 else:
     skip("gpt-nano-sort", "no model data")
