@@ -46,7 +46,7 @@ def ok(name, condition, detail=""):
     """One test. The detail is shown if the condition does not hold. In TAP a name must
     not hold a directive: "# SKIP" would make it one that was skipped."""
     _counts["tests"] += 1
-    name = str(name).replace("#", "\\#")
+    name = str(name).replace("#", "%23")
     if condition:
         print(f"ok {_counts['tests']} - {name}", flush=True)
         return True
