@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "viz/figures.h"
+#include "viz/figures/figures.h"
 
 static const char *pooled_site(const txd_figure_request *request)
 {
@@ -57,17 +57,17 @@ static bool has_heads(const txd_slice *slice)
     return axis >= 0 && slice->info.dims[axis] > 1;
 }
 
-/* Sites that are not one value, but numbers over layers or steps. */
-static const txd_figure *choose_chart(const txd_figure_request *request)
+/* Figures by name, and sites that are not one value, but numbers over layers or steps.
+ */
+static const txd_figure *choose_whole(const txd_figure_request *request)
 {
-    if (strncmp(request->site, "steps/", 6) == 0)
-        return &txd_figure_steps;
-    if (strcmp(request->site, "series/norms") == 0)
-        return &txd_figure_norms;
-    if (strcmp(request->site, "series/grad_norm") == 0 ||
-        (request->layer < 0 && strchr(request->site, '*') &&
-         txd_ends_in(request->site, "@grad")))
-        return &txd_figure_gradients;
+    const txd_figure *figure = txd_figure_find(request->site);
+
+    if (figure && figure->heading)
+        return figure;
+    for (size_t i = 0; (figure = txd_figure_at(i)); i++)
+        if (figure->draws && figure->draws(request))
+            return figure;
     return NULL;
 }
 
@@ -81,7 +81,7 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
     txd_figure_request one = *request;
     txd_slice slice;
 
-    *out = choose_chart(request);
+    *out = choose_whole(request);
     if (*out)
         return TXD_OK;
     *out = &txd_figure_overview;
@@ -119,6 +119,7 @@ txd_status txd_plot(const txd_trace *recording, const txd_figure_request *reques
     txd_figure_request actual = *request;
     const txd_figure *figure;
     txd_image_kind kind;
+    txd_drawing drawing;
     txd_text picture;
     txd_status status;
 
@@ -128,9 +129,14 @@ txd_status txd_plot(const txd_trace *recording, const txd_figure_request *reques
     name_input(&actual, recording);
     TXD_TRY(txd_figure_choose(&figure, &actual, recording));
     txd_text_init(&picture);
-    status = figure->image(&picture, recording, &actual);
+    status = txd_drawing_init(&drawing, kind);
+    if (status == TXD_OK)
+        status = figure->draw(&drawing, recording, &actual);
+    if (status == TXD_OK)
+        status = txd_drawing_image(&picture, &drawing);
     if (status == TXD_OK)
         status = txd_file_replace(request->path, picture.data, picture.length);
+    txd_drawing_finish(&drawing);
     txd_text_finish(&picture);
     return status;
 }

@@ -25,23 +25,35 @@ typedef struct txd_figure_request {
     const txd_trace *other;
 } txd_figure_request;
 
+/* A script for gnuplot and its data (viz/draw/drawing.h). */
+typedef struct txd_drawing txd_drawing;
+
 typedef struct txd_figure {
-    const char *name;     /* "head", "overview", "matrix" */
+    const char *name; /* "head", "entropy"; also what `plot` takes in place of SITE */
     const char *sentence; /* `list figures` */
     const char *usage;    /* how to get it: a command line */
-    /* Appends the picture's bytes; its kind is that of request->path. */
-    txd_status (*image)(txd_text *out, const txd_trace *recording,
-                        const txd_figure_request *request);
+    /* Of what is recorded as a whole, and not at a site that must be named: the words
+     * over it in the report, which shows it wherever its values were recorded. NULL:
+     * drawn of a site, when somebody asks. */
+    const char *heading;
+    /* True of a request whose site is this figure's, though it is no value that two
+     * axes of can be drawn: "steps/loss". NULL = there is none. */
+    bool (*draws)(const txd_figure_request *request);
+    /* Makes the drawing. ERR_MISSING with the way to record it if its values are not
+     * there; ERR_CONFIG naming the choices if the request cannot be met. */
+    txd_status (*draw)(txd_drawing *out, const txd_trace *recording,
+                       const txd_figure_request *request);
 } txd_figure;
 
 /* The i-th figure, NULL past the end; by name, NULL if there is none. */
 const txd_figure *txd_figure_at(size_t i);
 const txd_figure *txd_figure_find(const char *name);
 
-/* Draws a site: one head of an attention point if a head (or a single-headed value) is
- * chosen, the layers x heads overview for "layers.*.attn.weights" without one. The
- * output is written aside and renamed. ERR_MISSING when gnuplot or its fonts are
- * missing, with what to install; ERR_CONFIG naming the choices for an unknown site. */
+/* Draws a figure by its name, or a site: one head of an attention point if a head (or a
+ * single-headed value) is chosen, the layers x heads overview for
+ * "layers.*.attn.weights" without one. The output is written aside and renamed.
+ * ERR_MISSING when gnuplot or its fonts are missing, with what to install; ERR_CONFIG
+ * naming the choices for an unknown site. */
 txd_status txd_plot(const txd_trace *recording, const txd_figure_request *request);
 
 /* OK if pictures can be drawn: gnuplot and its fonts are there. ERR_MISSING, with what

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "checks/check.h"
-#include "viz/figures.h"
-#include "viz/report.h"
+#include "viz/figures/figures.h"
+#include "viz/report/report.h"
 
 enum { LINES = 256, ELEMENTS = 8192, WORDS = 2048, LAYERS = 64, DRAWN = 8 };
 
@@ -254,7 +254,7 @@ static void judge(const txd_trace *trace)
     txd_checks_destroy(checks);
 }
 
-/* In place of viz/gnuplot.c: reads what it would be given. */
+/* In place of viz/draw/gnuplot.c: reads what it would be given. */
 txd_status txd_gnuplot_image(txd_text *out, const txd_plot_job *job)
 {
     txd_text given;
@@ -271,12 +271,16 @@ txd_status txd_gnuplot_image(txd_text *out, const txd_plot_job *job)
 static void draw(const txd_trace *trace, txd_figure_request request)
 {
     const txd_figure *figure;
+    txd_drawing drawing;
     txd_text picture;
 
     if (txd_figure_choose(&figure, &request, trace) != TXD_OK)
         return;
     txd_text_init(&picture);
-    (void)figure->image(&picture, trace, &request);
+    if (txd_drawing_init(&drawing, TXD_IMAGE_PNG) == TXD_OK &&
+        figure->draw(&drawing, trace, &request) == TXD_OK)
+        (void)txd_drawing_image(&picture, &drawing);
+    txd_drawing_finish(&drawing);
     txd_text_finish(&picture);
 }
 
@@ -294,6 +298,10 @@ static void draw_all(const txd_trace *trace, size_t first)
         request.site = sites[i];
         draw(trace, request);
     }
+    for (size_t i = 0; txd_figure_at(i); i++) {
+        request.site = txd_figure_at(i)->name;
+        draw(trace, request);
+    }
     for (size_t i = first % every; i < txd_trace_count(trace); i += every) {
         txd_trace_info entry;
 
@@ -306,7 +314,8 @@ static void draw_all(const txd_trace *trace, size_t first)
     }
 }
 
-/* The parts of the page, in the order of viz/report.c, which makes a file of them. */
+/* The parts of the page, in the order of viz/report/report.c, which makes a file of
+ * them. */
 static void report(const txd_trace *trace, const txd_compared *compared)
 {
     txd_report page = {.recording = trace, .path = "one.h5", .compared = compared};

@@ -9,32 +9,28 @@
 #include <string.h>
 
 #include "fake.h"
-#include "viz/figures.h"
+#include "viz/figures/figures.h"
 
 /* The script of the chart of losses at steps of these numbers. */
-static txd_arena *write_losses(txd_chart_script *out, fake *recording,
-                               const double *numbers, const double *losses,
-                               size_t steps)
+static void write_losses(txd_drawing *out, fake *recording, const double *numbers,
+                         const double *losses, size_t steps)
 {
     const txd_figure_request request = {.site = "steps/loss", .layer = -1, .step = -1};
     txd_chart chart;
-    txd_arena *arena;
 
     fake_open(recording);
     fake_add(recording, "steps/step", "n", numbers, &steps);
     fake_add(recording, "steps/loss", "n", losses, &steps);
-    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
-    ck_assert_int_eq(txd_chart_steps(&chart, arena, recording->trace, &request),
+    ck_assert_int_eq(txd_drawing_init(out, TXD_IMAGE_PNG), TXD_OK);
+    ck_assert_int_eq(txd_chart_steps(&chart, out->arena, recording->trace, &request),
                      TXD_OK);
-    ck_assert_int_eq(txd_chart_settle(&chart), TXD_OK);
-    ck_assert_int_eq(txd_chart_write(out, &chart, TXD_IMAGE_PNG), TXD_OK);
-    return arena;
+    ck_assert_int_eq(txd_chart_draw(out, &chart), TXD_OK);
 }
 
 /* Tics of the list after `set`, of which each must lie behind the one before. */
-static size_t count_tics(const txd_chart_script *script, const char *set)
+static size_t count_tics(const txd_drawing *script, const char *set)
 {
-    const char *at = strstr(txd_text_get(&script->text), set), *end;
+    const char *at = strstr(txd_text_get(&script->script), set), *end;
     double before = -INFINITY, tic;
     size_t count = 0;
 
@@ -61,16 +57,14 @@ START_TEST(steps_of_any_number_have_few_tics)
     for (size_t i = 0; i < 36; i++) {
         double first = firsts[i / 6], losses[2] = {3, 2};
         const double numbers[2] = {first, first + spans[i % 6]};
-        txd_chart_script script;
-        txd_arena *arena;
+        txd_drawing script;
         fake recording;
 
-        arena = write_losses(&script, &recording, numbers, losses, 2);
+        write_losses(&script, &recording, numbers, losses, 2);
         ck_assert_uint_le(count_tics(&script, "set xtics"), 13);
         if (fabs(first) <= 1e6)
             ck_assert_uint_ge(count_tics(&script, "set xtics"), 1);
-        txd_text_finish(&script.text);
-        txd_arena_destroy(arena);
+        txd_drawing_finish(&script);
         fake_close(&recording);
     }
 }
@@ -84,14 +78,12 @@ START_TEST(losses_of_any_size_beside_nan_have_few_tics)
         for (double apart = 0; apart <= 1; apart = apart > 0 ? apart * 1e5 : 1e-16) {
             const double losses[3] = {sizes[i], sizes[i] * (1 - apart), NAN};
             const double numbers[3] = {0, 1, 2};
-            txd_chart_script script;
-            txd_arena *arena;
+            txd_drawing script;
             fake recording;
 
-            arena = write_losses(&script, &recording, numbers, losses, 3);
+            write_losses(&script, &recording, numbers, losses, 3);
             ck_assert_uint_le(count_tics(&script, "set ytics"), 13);
-            txd_text_finish(&script.text);
-            txd_arena_destroy(arena);
+            txd_drawing_finish(&script);
             fake_close(&recording);
         }
 }

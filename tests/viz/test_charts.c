@@ -13,8 +13,8 @@
 #include "need_gnuplot.h"
 #include "png.h"
 #include "series.h"
-#include "viz/curves.h"
-#include "viz/figures.h"
+#include "viz/read/curves.h"
+#include "viz/figures/figures.h"
 
 #define LEAK 0xE8371Bu
 #define NONFINITE 0xE000D0u
@@ -107,27 +107,27 @@ END_TEST
 START_TEST(the_files_for_gnuplot_hold_the_numbers)
 {
     const series_plan plan = {.steps = 2, .layers = 3};
-    txd_chart_script script;
+    txd_drawing drawing;
+    const char *text;
     txd_chart chart;
     txd_arena *arena;
     fake recording;
 
     open_gradients(&recording, &plan);
     arena = make(&chart, &recording, txd_chart_gradients, "layers.*@grad");
-    ck_assert_int_eq(txd_chart_write(&script, &chart, TXD_IMAGE_PNG), TXD_OK);
-    ck_assert_uint_eq(script.file_count, 2);
+    ck_assert(txd_drawing_init(&drawing, TXD_IMAGE_PNG) == TXD_OK &&
+              txd_chart_draw(&drawing, &chart) == TXD_OK && drawing.file_count == 2);
     for (size_t step = 0; step < 2; step++) {
-        const double *pairs = script.files[step].bytes;
+        const double *pairs = drawing.files[step].bytes;
 
-        ck_assert_uint_eq(script.files[step].count, 6 * sizeof *pairs);
-        for (size_t layer = 0; layer < 3; layer++) {
-            ck_assert(pairs[2 * layer] == (double)layer);
-            ck_assert(pairs[2 * layer + 1] == series_value(step, layer));
-        }
+        ck_assert_uint_eq(drawing.files[step].count, 6 * sizeof *pairs);
+        for (size_t layer = 0; layer < 3; layer++)
+            ck_assert(pairs[2 * layer] == (double)layer &&
+                      pairs[2 * layer + 1] == series_value(step, layer));
     }
-    ck_assert_ptr_nonnull(strstr(txd_text_get(&script.text), "first 0.001 to graph 1"));
-    ck_assert_ptr_nonnull(strstr(txd_text_get(&script.text), "first 1000 to graph 1"));
-    txd_text_finish(&script.text);
+    text = txd_text_get(&drawing.script);
+    ck_assert(strstr(text, "first 0.001 to graph 1") && strstr(text, "first 1000 to"));
+    txd_drawing_finish(&drawing);
     txd_arena_destroy(arena);
     fake_close(&recording);
 }

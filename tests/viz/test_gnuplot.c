@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "need_gnuplot.h"
-#include "viz/gnuplot.h"
+#include "viz/draw/gnuplot.h"
 
 #define PNG "set terminal pngcairo noenhanced size 80,60\nset output 'picture'\n"
 

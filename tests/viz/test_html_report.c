@@ -11,7 +11,7 @@
 
 #include "need_gnuplot.h"
 #include "series.h"
-#include "viz/html.h"
+#include "viz/report/html.h"
 
 #define HOSTILE "<script>alert('x')</script>\"><img src=x onerror=y>&\n\xff"
 

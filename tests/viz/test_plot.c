@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "fake.h"
-#include "viz/map.h"
+#include "viz/draw/map.h"
 
 static txd_figure_request ask(const char *site, int layer, int head)
 {
@@ -161,30 +161,28 @@ static void make_map(txd_map *map, txd_arena *arena)
 
 START_TEST(the_script_of_a_small_map_is_as_committed)
 {
-    txd_map_script script;
+    txd_drawing drawing;
     txd_mapped expected;
-    txd_arena *arena;
     txd_map map;
 
-    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
-    make_map(&map, arena);
-    ck_assert_int_eq(txd_map_write(&script, &map, TXD_IMAGE_PNG), TXD_OK);
-    ck_assert_int_eq(
-        txd_file_replace(test_file("head.gp"), script.text.data, script.text.length),
-        TXD_OK);
+    ck_assert_int_eq(txd_drawing_init(&drawing, TXD_IMAGE_PNG), TXD_OK);
+    make_map(&map, drawing.arena);
+    ck_assert_int_eq(txd_map_draw(&drawing, &map), TXD_OK);
+    ck_assert_int_eq(txd_file_replace(test_file("head.gp"), drawing.script.data,
+                                      drawing.script.length),
+                     TXD_OK);
     ck_assert_int_eq(txd_file_map(&expected, test_source("tests/viz/head.gp")), TXD_OK);
-    ck_assert_msg(script.text.length == expected.count &&
-                      memcmp(script.text.data, expected.bytes, expected.count) == 0,
-                  "tests/viz/head.gp differs from:\n%s", txd_text_get(&script.text));
-    ck_assert_uint_eq(script.file_count, 3);
-    ck_assert_str_eq(script.files[0].name, "cells");
-    ck_assert_uint_eq(script.files[0].count, 9 * sizeof(double));
-    ck_assert_str_eq(script.files[1].name, "leaks");
-    ck_assert_mem_eq(script.files[1].bytes, ((const double[2]){2, 0}), 16);
-    ck_assert_mem_eq(script.files[2].bytes, ((const double[2]){1, 2}), 16);
+    ck_assert_msg(drawing.script.length == expected.count &&
+                      memcmp(drawing.script.data, expected.bytes, expected.count) == 0,
+                  "tests/viz/head.gp differs from:\n%s", txd_text_get(&drawing.script));
+    ck_assert_uint_eq(drawing.file_count, 3);
+    ck_assert_str_eq(drawing.files[0].name, "cells");
+    ck_assert_uint_eq(drawing.files[0].count, 9 * sizeof(double));
+    ck_assert_str_eq(drawing.files[1].name, "leaks");
+    ck_assert_mem_eq(drawing.files[1].bytes, ((const double[2]){2, 0}), 16);
+    ck_assert_mem_eq(drawing.files[2].bytes, ((const double[2]){1, 2}), 16);
     txd_file_unmap(&expected);
-    txd_text_finish(&script.text);
-    txd_arena_destroy(arena);
+    txd_drawing_finish(&drawing);
 }
 END_TEST
 

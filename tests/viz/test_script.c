@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "viz/curves.h"
-#include "viz/script.h"
+#include "viz/read/curves.h"
+#include "viz/draw/script.h"
 
 static void check_clean(const char *text, size_t limit, const char *expected)
 {
@@ -184,11 +184,12 @@ START_TEST(names_in_a_chart_stay_text)
     const txd_tic tics[2] = {{0, name, NULL}, {1, "", name}};
     txd_line line = {.name = name, .x = x, .y = y, .count = 2, .legend = true};
     txd_chart chart = {.title = name, .graph_count = 1};
-    txd_chart_script script;
+    txd_drawing drawing;
     txd_text picture;
     txd_status status;
 
-    ck_assert_int_eq(txd_arena_create(&chart.arena), TXD_OK);
+    ck_assert_int_eq(txd_drawing_init(&drawing, TXD_IMAGE_PNG), TXD_OK);
+    chart.arena = drawing.arena;
     chart.graphs[0] = (txd_graph){.x_title = name,
                                   .y_title = name,
                                   .lines = &line,
@@ -198,17 +199,15 @@ START_TEST(names_in_a_chart_stay_text)
                                   .level_count = 1,
                                   .levels = {{name, "#000000", 1.5}}};
     ck_assert_int_eq(txd_chart_note(&chart, true, "#000000", name), TXD_OK);
-    ck_assert_int_eq(txd_chart_settle(&chart), TXD_OK);
-    ck_assert_int_eq(txd_chart_write(&script, &chart, TXD_IMAGE_PNG), TXD_OK);
-    ck_assert_ptr_null(strstr(txd_text_get(&script.text), "\n!"));
-    ck_assert_ptr_null(strstr(txd_text_get(&script.text), "t's"));
-    ck_assert_ptr_nonnull(strstr(txd_text_get(&script.text), "100%%"));
-    txd_text_finish(&script.text);
+    ck_assert_int_eq(txd_chart_draw(&drawing, &chart), TXD_OK);
+    ck_assert_ptr_null(strstr(txd_text_get(&drawing.script), "\n!"));
+    ck_assert_ptr_null(strstr(txd_text_get(&drawing.script), "t's"));
+    ck_assert_ptr_nonnull(strstr(txd_text_get(&drawing.script), "100%%"));
     txd_text_init(&picture);
-    status = txd_chart_image(&picture, &chart, TXD_IMAGE_PNG);
+    status = txd_drawing_image(&picture, &drawing);
     ck_assert_msg(status == TXD_OK || status == TXD_ERR_MISSING, "%s", txd_message());
     txd_text_finish(&picture);
-    txd_arena_destroy(chart.arena);
+    txd_drawing_finish(&drawing);
 }
 END_TEST
 

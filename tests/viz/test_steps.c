@@ -6,8 +6,8 @@
 
 #include "fake.h"
 #include "suite.h"
-#include "viz/curves.h"
-#include "viz/figures.h"
+#include "viz/read/curves.h"
+#include "viz/figures/figures.h"
 
 /* Of four steps the first has no token that predicts another. */
 START_TEST(a_step_without_a_loss_is_no_nan)

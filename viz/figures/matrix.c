@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Figure: two axes of any recorded value: positions by channels of a residual stream,
+ * positions by token ids of the logits, heads by queries of a row statistic.
+ */
+#include <stdio.h>
+
+#include "viz/figures/figures.h"
+
+static bool is_pooled(const txd_slice *slice)
+{
+    return slice->row_axis >= 0 && slice->info.axes[slice->row_axis] == 'i' &&
+           slice->info.axes[slice->column_axis] == 'j';
+}
+
+static txd_status set_title(txd_map *map, const txd_slice *slice)
+{
+    char title[TXD_SITE_BYTES + 80];
+    int used = snprintf(title, sizeof title, "%s", slice->site);
+
+    if (slice->layer >= 0 && txd_axis_of(&slice->info, 'l') >= 0)
+        used += snprintf(title + used, sizeof title - (size_t)used, ", layer %d",
+                         slice->layer);
+    if (slice->head >= 0)
+        snprintf(title + used, sizeof title - (size_t)used, ", head %d", slice->head);
+    map->title = txd_arena_string(map->arena, title);
+    return map->title ? TXD_OK : TXD_ERR_MEMORY;
+}
+
+/* Numbers of tokens, not of cells: finding 700 in a map of 64 cells is the point. */
+static txd_status number_tokens(txd_axis *axis, txd_arena *arena, size_t side,
+                                size_t tokens)
+{
+    size_t step = 1 + axis->count / 9;
+    txd_text text;
+
+    if (tokens <= side || axis->cells != axis->count)
+        return TXD_OK;
+    txd_text_init(&text);
+    for (size_t i = 0; i < axis->count; i += step)
+        txd_text_addf(&text, "%s'%zu' %zu", i ? ", " : "",
+                      axis->places[i] * tokens / side, i);
+    axis->tics = txd_arena_string(arena, txd_text_get(&text));
+    txd_text_finish(&text);
+    return axis->tics ? TXD_OK : TXD_ERR_MEMORY;
+}
+
+/* Pooled cells are hidden as a whole or not at all; leaks are where the row statistics
+ * say, if they were recorded. */
+static txd_status fill_pooled(txd_map *map, const txd_slice *slice,
+                              const txd_claim *claim, const char **hidden_by)
+{
+    txd_pooling pooling = txd_pooling_of(claim, slice->site, &slice->info);
+    unsigned char *hidden =
+        txd_arena_alloc(map->arena, pooling.cells[0] * pooling.cells[1], 1);
+    bool of_memory = txd_axis_of_memory(slice, slice->column_axis);
+    txd_blank blank;
+    bool known;
+
+    if (!hidden)
+        return TXD_ERR_MEMORY;
+    txd_blank_pooled(&blank, hidden, &pooling, claim, slice);
+    TXD_TRY(txd_map_fill(map, slice, &blank));
+    TXD_TRY(txd_mark_rows(map, claim, slice, &pooling, &known));
+    if (known) {
+        map->rows.title = "query";
+        map->columns.title = of_memory ? "memory row" : "key";
+        map->loud = "not 0, the largest of each query";
+    }
+    TXD_TRY(number_tokens(&map->rows, map->arena, pooling.cells[0], pooling.tokens[0]));
+    TXD_TRY(
+        number_tokens(&map->columns, map->arena, pooling.cells[1], pooling.tokens[1]));
+    *hidden_by = !blank.pooled ? NULL
+                 : known       ? "or not computed"
+                               : "or not computed; cells that are hidden in part show "
+                                 "no leak";
+    return TXD_OK;
+}
+
+static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *claim,
+                       const txd_figure_request *request)
+{
+    const size_t lengths[2] = {txd_axis_filled(claim, slice, slice->row_axis),
+                               txd_axis_filled(claim, slice, slice->column_axis)};
+    bool pooled = is_pooled(slice);
+    const txd_blank nothing = {.mask = NULL};
+    const char *hidden_by = NULL;
+    char line[64];
+
+    map->by_size = !pooled;
+    map->square = pooled;
+    TXD_TRY(set_title(map, slice));
+    TXD_TRY(txd_map_select(map, slice, request, lengths));
+    TXD_TRY(txd_map_label(map, claim, slice));
+    if (pooled)
+        TXD_TRY(fill_pooled(map, slice, claim, &hidden_by));
+    else
+        TXD_TRY(txd_map_fill(map, slice, &nothing));
+    TXD_TRY(txd_map_scale(map, request->scale, pooled));
+    snprintf(line, sizeof line, "step %zu, batch %zu", slice->step, slice->batch);
+    TXD_TRY(txd_map_note_scale(map, line));
+    TXD_TRY(txd_map_note_recording(map, slice->recording));
+    return txd_map_note_marks(map, hidden_by);
+}
+
+static txd_status draw(txd_drawing *out, const txd_trace *recording,
+                       const txd_figure_request *request)
+{
+    txd_map map = {.arena = out->arena};
+    txd_slice slice;
+    txd_claim claim;
+    txd_status status;
+
+    TXD_TRY(txd_slice_find(&slice, recording, request));
+    status = txd_claim_init(&claim, recording, slice.step);
+    if (status == TXD_OK)
+        status = fill(&map, &slice, &claim, request);
+    txd_claim_finish(&claim);
+    return status == TXD_OK ? txd_map_draw(out, &map) : status;
+}
+
+const txd_figure txd_figure_matrix = {
+    .name = "matrix",
+    .sentence = "two axes of any other recorded value, such as positions by channels",
+    .usage = "txdiag plot REC.h5 layers.0.resid.post -o FILE",
+    .draw = draw,
+};
