@@ -36,6 +36,9 @@ typedef struct txd_figure {
      * over it in the report, which shows it wherever its values were recorded. NULL:
      * drawn of a site, when somebody asks. */
     const char *heading;
+    /* Laws whose findings it shows, if it has a heading: "grad_range grad_cause"; in
+     * the report their findings lead to it. NULL = of none. */
+    const char *laws;
     /* True of a request whose site is this figure's, though it is no value that two
      * axes of can be drawn: "steps/loss". NULL = there is none. */
     bool (*draws)(const txd_figure_request *request);
