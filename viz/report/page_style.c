@@ -48,6 +48,7 @@ const char *const txd_html_style[] = {
     ".picture img{max-width:none;width:44rem}}\n",
     "a,summary{color:var(--info)}summary{cursor:pointer}\n",
     "@media print{body{max-width:none;padding:0;font-size:11pt}",
+    "table{font-size:8pt}th,td{padding-right:.5rem}td.note{min-width:9rem}",
     ".scroll,.picture{overflow:visible}.picture "
     "img{max-width:100%;width:auto}a{color:inherit}}\n",
     NULL,

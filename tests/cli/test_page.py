@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Reports as a browser shows them: wide and narrow, light and dark, on paper, with
+JavaScript and without. Nothing is cut, overlaps or is too faint to read; nothing is
+asked of the network, nothing is said on the console; what is hostile stays text."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "support"))
+import browser  # noqa: E402
+import h5py  # noqa: E402
+from program import (SOURCE, equal, exits, finish, holds, ok, skip,  # noqa: E402
+                     txdiag, write)
+
+MINI = SOURCE + "/examples/mini.cfg"
+WIDE, NARROW, PAPER = (1280, 800), (390, 844), (718, 1000)
+TARGETS = """[...document.querySelectorAll("a[href]")]
+    .map((link) => link.getAttribute("href")).filter((href) => !href.startsWith("#") ||
+        !document.getElementById(decodeURIComponent(href.slice(1))))"""
+PICTURES = """[...document.images].filter((one) => !one.complete || !one.naturalWidth ||
+    !(one.getAttribute("alt") || "").trim())
+    .map((one) => one.outerHTML.slice(0, 200))"""
+TWICE = """[...document.querySelectorAll("[id]")].map((one) => one.id)
+    .filter((id, at, all) => all.indexOf(id) !== at)"""
+# Texts that would run if they were not text. Each says so by window.ran.
+HOSTILE = ("<img src=x onerror=window.ran=1>", "<script>window.ran=2</script>",
+           "</script><script>window.ran=3</script>", "'\";window.ran=4;//",
+           "\"><svg onload=window.ran=5>", "`${window.ran=6}`", "]]>--><!--",
+           "</style>", "&lt;b&gt;&amp;", "\u202egnp.exe", "a\nb\tc",
+           "\x01\x1b[31m", "\u05e9\u05dc",
+           "{{window.ran=7}}", "javascript:window.ran=8", "\u2028window.ran=9")
+
+
+def recordings():
+    """Reports of every kind, each in a folder of its name: that and its index.html."""
+    made = []
+    for name, status, config in (
+            ("mini", 0, MINI), ("leak", 1, SOURCE + "/examples/mini-leak.cfg"),
+            ("cross", 0, SOURCE + "/examples/cross.cfg"),
+            ("nan", 1, SOURCE + "/examples/seeds/S10-empty-row-faulty.cfg")):
+        exits(status, f"a report of {name}", "run", config, "-o", name + ".h5",
+              "--report", name)
+        made.append(name)
+    for backend in ("bf16", "ref64"):
+        exits(0, f"a recording in {backend}", "run", MINI, "-o", backend + ".h5",
+              "--set", f'precision={{backend="{backend}";}}')
+    exits(0, "a report of two", "report", "ref64.h5", "bf16.h5", "-o", "two")
+    os.mkdir("empty")
+    exits(2, "a report without gnuplot", "report", "mini.h5", "-o", "bare",
+          env={"PATH": os.path.abspath("empty")})
+    hostile = hostile_recording()
+    result = txdiag("report", hostile, "-o", "hostile")
+    ok("a report of a hostile recording", result.status == 0, result)
+    return made + ["two", "bare", "hostile"]
+
+
+def hostile_recording():
+    """The small recording with texts that nobody should run: of tokens, of the command,
+    of its own name."""
+    name = "<img src=x onerror=window.ran=10>.h5"
+    with open("mini.h5", "rb") as source:
+        write(name, source.read())
+    with h5py.File(name, "r+") as file:
+        count = file["input/tokens"].size
+        kind = h5py.string_dtype()
+        pieces = [HOSTILE[i % len(HOSTILE)] for i in range(count)]
+        file["input"].create_dataset("pieces", data=pieces, dtype=kind)
+        for key in ("command", "model", "backend"):
+            if key in file.attrs:
+                file.attrs[key] = HOSTILE[0] + HOSTILE[2]
+    return name
+
+
+def looks(web, name, size, **options):
+    """One way to look at the page that is open."""
+    web.resize(*size)
+    web.emulate(**options)
+    words = ["dark" if options.get("dark") else "light"]
+    words += ["on paper"] if options.get("paper") else []
+    words += [] if options.get("scripts", True) else ["without JavaScript"]
+    found = web.layout()
+    if not ok(f"{name}, {size[0]} pixels wide, {', '.join(words)}: nothing is cut, "
+              "overlaps or is faint", not found, "\n".join(found)):
+        keep = os.environ.get("TXD_PAGES")
+        if keep:
+            web.screenshot(f"{keep}/{name}-{size[0]}-{words[0]}.png", whole=True)
+
+
+def page_is_sound(web, name):
+    path = name + "/index.html"
+    for scripts in (True, False):
+        web.emulate(scripts=scripts)
+        web.open(path)
+        for size in (WIDE, NARROW):
+            looks(web, name, size, scripts=scripts)
+            looks(web, name, size, scripts=scripts, dark=True)
+        if scripts:
+            looks(web, name, PAPER, paper=True)
+            equal(f"{name}: every link leads to a place of the page",
+                  web.evaluate(TARGETS), [])
+            equal(f"{name}: no two places have one name", web.evaluate(TWICE), [])
+        equal(f"{name}: every picture loads and has words in its place",
+              web.evaluate(PICTURES), [])
+        equal(f"{name}: nothing is asked for, nothing is said on the console",
+              web.faults(), [])
+    web.emulate()
+
+
+def hostile_is_text(web):
+    web.resize(*WIDE)
+    web.open("hostile/index.html")
+    equal("nothing hostile ran", web.evaluate("String(window.ran)"), "undefined")
+    equal("nor became an element",
+          web.evaluate('document.querySelectorAll("img[src=x],svg[onload],'
+                       '[onerror]").length'), 0)
+    holds("it is there as text", web.evaluate("document.body.innerText"), HOSTILE[0],
+          HOSTILE[2], "<img src=x onerror=window.ran=10>.h5")
+
+
+def main():
+    reason = browser.missing()
+    if reason:
+        skip("pages in a browser", reason)
+        finish()
+    pages = recordings()
+    with browser.Browser() as web:
+        for name in pages:
+            page_is_sound(web, name)
+        hostile_is_text(web)
+    finish()
+
+
+main()
