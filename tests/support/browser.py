@@ -239,7 +239,7 @@ class Browser:
 
     def emulate(self, dark=False, paper=False, scripts=True):
         """Colour scheme and medium act at once, scripts from the next open() on."""
-        self._call("Emulation.setEmulatedMedia", media="print" if paper else "screen",
+        self._call("Emulation.setEmulatedMedia", media="print" if paper else "",
                    features=[{"name": "prefers-color-scheme",
                               "value": "dark" if dark else "light"},
                              {"name": "prefers-reduced-motion", "value": "reduce"}])
