@@ -118,7 +118,8 @@ class Browser:
         moves = [(os.POSIX_SPAWN_DUP2, source, target) for source, target in (
             (null, 0), (log, 1), (log, 2), (theirs_in, 3), (theirs_out, 4))]
         environment = {"PATH": os.environ["PATH"], "HOME": self.home,
-                       "LC_ALL": "C.UTF-8", "XDG_RUNTIME_DIR": self.home}
+                       "TMPDIR": self.home, "LC_ALL": "C.UTF-8",
+                       "XDG_RUNTIME_DIR": self.home}
         self.session = None
         self.pid = os.posix_spawn(
             shutil.which("chromium"),
