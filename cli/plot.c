@@ -21,9 +21,10 @@ static txd_status read_range(txd_range *out, const txd_options *options,
 static txd_status read_request(txd_figure_request *request, const txd_options *options,
                                txd_arena *arena)
 {
-    static const char *const scales[] = {"linear", "log"};
+    static const char *const scales[] = {"auto", "linear", "log"};
+    static const char *const pools[] = {"max", "mean"};
     const char *site = options->operand_count > 1 ? options->operands[1] : "";
-    int scale = TXD_SCALE_LINEAR, point;
+    int scale = TXD_SCALE_AUTO, pool = TXD_POOL_MAX, point;
 
     *request = (txd_figure_request){.layer = -1, .head = -1, .step = -1, .batch = -1};
     request->site = site;
@@ -43,8 +44,10 @@ static txd_status read_request(txd_figure_request *request, const txd_options *o
     TXD_TRY(txd_options_int(&request->batch, options, "batch"));
     TXD_TRY(read_range(&request->query, options, "query"));
     TXD_TRY(read_range(&request->key, options, "key"));
-    TXD_TRY(txd_options_choice(&scale, options, "scale", scales, 2));
+    TXD_TRY(txd_options_choice(&scale, options, "scale", scales, 3));
+    TXD_TRY(txd_options_choice(&pool, options, "pool", pools, 2));
     request->scale = (txd_scale)scale;
+    request->pool = (txd_pool)pool;
     request->path = txd_options_value(options, "output");
     if (!request->path)
         return txd_fail(TXD_ERR_ARGUMENT,
@@ -95,7 +98,8 @@ static const txd_option options[] = {
     {"batch", 0, "N", "the batch row; default: 0"},
     {"query", 0, "RANGE", "only these queries: \"5\", \"0:10\" (10 excluded), \"3:\""},
     {"key", 0, "RANGE", "only these keys"},
-    {"scale", 0, "SCALE", "linear (default) or log"},
+    {"scale", 0, "SCALE", "auto (default: log where linear is dark), linear or log"},
+    {"pool", 0, "POOL", "of long sequences a cell shows: max (default) or mean"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -103,8 +107,8 @@ const txd_command txd_command_plot = {
     .name = "plot",
     .sentence = "draw one site of a recording",
     .usage = "REC.h5 SITE [--layer N] [--head N] [--step N] [--batch N]\n"
-             "                   [--query RANGE] [--key RANGE] [--scale linear|log]\n"
-             "                   -o FILE.png|svg|pdf",
+             "                   [--query RANGE] [--key RANGE] [--pool max|mean]\n"
+             "                   [--scale auto|linear|log] -o FILE.png|svg|pdf",
     .help =
         "Draws the values at a site: one head as a matrix of queries (rows, the first\n"
         "on top) and keys, or all layers and heads side by side. The half that the\n"

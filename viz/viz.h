@@ -12,7 +12,13 @@
 extern "C" {
 #endif
 
-typedef enum txd_scale { TXD_SCALE_LINEAR, TXD_SCALE_LOG } txd_scale;
+/* Automatic: logarithmic where more than half of what is drawn would have the darkest
+ * twentieth of a linear scale, else linear. Pictures say which it is. */
+typedef enum txd_scale { TXD_SCALE_AUTO, TXD_SCALE_LINEAR, TXD_SCALE_LOG } txd_scale;
+
+/* What a cell shows that stands for many values: the largest, so that a single one
+ * stays visible, or the mean of those that the mask lets see. */
+typedef enum txd_pool { TXD_POOL_MAX, TXD_POOL_MEAN } txd_pool;
 
 /* What to draw. Negative = not chosen. */
 typedef struct txd_figure_request {
@@ -20,6 +26,7 @@ typedef struct txd_figure_request {
     int layer, head, step, batch;
     txd_range query, key; /* zoom; empty = all */
     txd_scale scale;
+    txd_pool pool;
     const char *path; /* ends in .png, .svg or .pdf */
     /* A recording of the same model and tokens to compare with; NULL = none. */
     const txd_trace *other;

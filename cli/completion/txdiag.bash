@@ -25,7 +25,8 @@ _txdiag()
     --backend) words=$(_txdiag_names backends) ;;
     --only | --skip) words=$(_txdiag_names checks) ;;
     --format) words='text json junit tap sarif' ;;
-    --scale) words='linear log' ;;
+    --scale) words='auto linear log' ;;
+    --pool) words='max mean' ;;
     esac
     if [ -z "$words" ] && [[ $current == -* ]]; then
         words='--backend --threads --force --quiet --verbose --help'
@@ -35,7 +36,8 @@ _txdiag()
         info) words+=' --json --set' ;;
         list) words+=' --set --markdown' ;;
         plot)
-            words+=' --output --layer --head --step --batch --query --key --scale'
+            words+=' --output --layer --head --step --batch --query --key --pool'
+            words+=' --scale'
             ;;
         report) words+=' --output' ;;
         tokenize) words+=' --tokenizer --no-special --json' ;;

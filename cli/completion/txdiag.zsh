@@ -38,7 +38,8 @@ _txdiag() {
         '1:what:(points probes checks faults figures backends parameters keys)' '2:file:_files' ;;
     plot) _arguments $everywhere '(-o --output)'{-o,--output}'[picture]:file:_files' \
         '--layer[layer]:n:' '--head[head]:n:' '--step[step]:n:' '--batch[row]:n:' \
-        '--query[queries]:range:' '--key[keys]:range:' '--scale[scale]:scale:(linear log)' \
+        '--query[queries]:range:' '--key[keys]:range:' \
+        '--scale[scale]:scale:(auto linear log)' '--pool[what a cell shows]:pool:(max mean)' \
         '1:recording:_files' '2:site:{_txdiag_names points}' ;;
     report) _arguments $everywhere '(-o --output)'{-o,--output}'[folder]:folder:_files -/' \
         '*:file:_files' ;;

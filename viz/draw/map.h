@@ -36,6 +36,13 @@ typedef struct txd_marks {
     double worst;
 } txd_marks;
 
+/* The weight that is the largest multiple of an even share, 1 over the `seen` keys that
+ * its query may see: a head that looks evenly has none far above 1, and row 0 is 1. */
+typedef struct txd_peak {
+    double times, value;
+    size_t row, column, seen;
+} txd_peak;
+
 /* A line of text under or over the map. */
 typedef struct txd_note {
     const char *text, *colour;
@@ -49,12 +56,15 @@ typedef struct txd_map {
     double *cells;        /* rows x columns; NaN = blank */
     unsigned char *flags; /* the same shape: TXD_FLAG_* */
     txd_marks leaks, nonfinite;
-    double low, high; /* of the colours */
+    txd_peak peak;      /* times 0 = not known */
+    bool point_at_peak; /* arrows outside of the frame show its row and column */
+    double low, high;   /* of the colours */
     bool logarithmic, square;
     size_t limit;      /* most cells per axis; 0 = TXD_MAP_CELLS */
     const char *loud;  /* what a marked hidden cell is: "not 0" */
     const char *extra; /* more commands for the script; NULL = none */
     bool by_size; /* shared cells hold the value largest in size, not the largest */
+    bool mean;    /* or the mean of what the mask lets see */
     const char *title;
     txd_note above[TXD_MAP_NOTES], below[TXD_MAP_NOTES];
     size_t above_count, below_count;
@@ -85,7 +95,8 @@ txd_status txd_map_select(txd_map *map, const txd_slice *slice,
 /* Reads the slice into cells, flags and marks. */
 txd_status txd_map_fill(txd_map *map, const txd_slice *slice, const txd_blank *blank);
 
-/* Sets the range of colours from the cells; `from_zero` starts a linear one at 0.
+/* Sets the range of colours from the cells; `from_zero` starts a linear one at 0. An
+ * automatic scale is logarithmic if a linear one would be as good as black.
  * ERR_CONFIG if the scale is logarithmic and there are values below 0. */
 txd_status txd_map_scale(txd_map *map, txd_scale scale, bool from_zero);
 
@@ -94,6 +105,14 @@ txd_status txd_map_note_scale(txd_map *map, const char *before);
 
 /* Adds a cleaned line above or below, in the map's arena. */
 txd_status txd_map_note(txd_map *map, bool above, const char *colour, const char *text);
+
+/* Names the peak below and points at it, if the map is too fine to be read cell by cell
+ * and the peak stands out. */
+txd_status txd_map_note_peak(txd_map *map);
+
+/* The arrows to the peak; nothing if none is to be pointed at. */
+void txd_map_point(txd_text *out, const txd_map *map, const txd_sheet *sheet,
+                   const txd_box *panel);
 
 /* The notes that explain blanks, rings and crosses. */
 txd_status txd_map_note_marks(txd_map *map, const char *hidden_by);

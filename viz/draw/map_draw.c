@@ -366,6 +366,7 @@ static txd_status write_map(txd_drawing *out, const txd_map *map, layout *lay)
         txd_text_add(&out->script, map->extra);
     else
         write_frame(&out->script, lay);
+    txd_map_point(&out->script, map, &lay->sheet, &lay->panel);
     write_tics(&out->script, "x", &map->columns, lay->cell_width);
     write_tics(&out->script, "y", &map->rows, lay->cell_height);
     txd_text_add(&out->script, "plot ");

@@ -22,9 +22,11 @@ static void add_shared(txd_text *text, const txd_map *map)
 
     if (rows->cells == rows->count && columns->cells == columns->count)
         return;
-    txd_text_addf(text, "; %zu x %zu values in %zu x %zu cells, each shows its largest",
+    txd_text_addf(text, "; %zu x %zu values in %zu x %zu cells, each shows ",
                   rows->count, columns->count, rows->cells, columns->cells);
-    txd_text_add(text, map->by_size ? " in size" : "");
+    txd_text_add(text, map->mean      ? "the mean of what may be seen"
+                       : map->by_size ? "its largest in size"
+                                      : "its largest");
 }
 
 txd_status txd_map_note_scale(txd_map *map, const char *before)

@@ -64,6 +64,8 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     snprintf(line, sizeof line, "step %zu, batch %zu", slice->step, slice->batch);
     TXD_TRY(txd_map_note_scale(map, line));
     TXD_TRY(txd_map_note_recording(map, slice->recording));
+    if (txd_site_is_weights(slice->site))
+        TXD_TRY(txd_map_note_peak(map));
     return note_blank(map, claim, slice, &blank);
 }
 
