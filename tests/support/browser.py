@@ -290,8 +290,10 @@ class Browser:
             size = self._call("Page.getLayoutMetrics")["cssContentSize"]
             box = (0, 0, size["width"], size["height"])
         if box is not None:
-            sides = zip(("x", "y", "width", "height"), box)
-            clip = {"clip": {**dict(sides), "scale": 1}}
+            at = {"pageX": 0, "pageY": 0} if whole else self._call(
+                "Page.getLayoutMetrics")["cssVisualViewport"]
+            clip = {"clip": {"x": at["pageX"] + box[0], "y": at["pageY"] + box[1],
+                             "width": box[2], "height": box[3], "scale": 1}}
         answer = self._call("Page.captureScreenshot", format="png",
                             captureBeyondViewport=whole, optimizeForSpeed=True, **clip)
         data = base64.b64decode(answer["data"])
