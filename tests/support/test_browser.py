@@ -145,17 +145,19 @@ def faults_are_kept(web):
 
 
 def media_are_emulated(web):
-    web.open(page("<p>words</p>", style="body{background:#fff}@media (prefers-color-scheme:dark)"
+    web.open(page("<p>words</p>",
+                  style="body{background:#fff}@media (prefers-color-scheme:dark)"
                   "{body{background:#123456}}@media print{body{background:#abcdef}}"))
     for colour, options in (((255, 255, 255), {}), ((0x12, 0x34, 0x56), {"dark": True}),
                             ((0xab, 0xcd, 0xef), {"paper": True})):
         web.emulate(**options)
         equal(f"the ground with {options}", tuple(web.screenshot()[700, 900]), colour)
     web.emulate()
-    web.open(page("<p style='height:3000px'>words</p><b id=b>end</b>", style="#b"
-                  "{position:absolute;left:50px;width:40px;height:30px;background:red}"))
+    web.open(page("<p style='height:3000px'>words</p><b id=b>end</b>",
+                  style="#b{position:absolute;left:50px;width:40px;height:30px;"
+                  "background:red}"))
     web.evaluate("b.scrollIntoView(true)")
-    left, top = web.evaluate("[b.getBoundingClientRect().x, b.getBoundingClientRect().y]")
+    left, top = web.evaluate("(({x, y}) => [x, y])(b.getBoundingClientRect())")
     equal("a part of a page that is scrolled",
           web.screenshot(box=(left, top, 40, 30))[28, 38].tolist(), [255, 0, 0])
     web.open(page("<script>document.title = 'ran'</script>words"))
