@@ -22,6 +22,7 @@ typedef struct filling {
     uint32_t *counts;      /* values in each cell, of a mean; NULL = the largest */
     uint32_t *cell;        /* of each column */
     unsigned char *hidden; /* of the columns of one row */
+    int32_t *begin, *end;  /* keys that each query sees; NULL = not one run */
     size_t keys;           /* that there are, drawn or not */
     struct {
         size_t seen, column;
@@ -85,11 +86,10 @@ static void put_odd(filling *f, size_t at, const size_t place[2], double value,
         pool(f, at, value);
 }
 
-/* Which of the columns [from, from + count) the row must not see. */
-static void find_hidden(filling *f, size_t row, size_t from, size_t count)
+/* Which of `count` places the row must not see. */
+static void find_hidden(filling *f, size_t row, const size_t *places, size_t count)
 {
     const txd_blank *blank = f->blank;
-    const size_t *places = f->map->columns.places + from;
 
     if (blank->pooled) {
         for (size_t i = 0; i < count; i++)
@@ -102,34 +102,125 @@ static void find_hidden(filling *f, size_t row, size_t from, size_t count)
     }
 }
 
-/* Part of a row: the columns [from, from + count) of the axis. */
-static void put_row(filling *f, size_t row, size_t from, size_t count,
-                    const double *values, size_t in_block)
+/* Columns of one row that are all hidden, or all seen: values[i] at places[i]. */
+typedef struct run_of_cells {
+    size_t row, in_block, line; /* line: of the row's first cell */
+    const size_t *places;
+    const double *values; /* of the first place on */
+    const uint32_t *cell;
+    size_t count;
+} run_of_cells;
+
+static double value_at(const run_of_cells *run, size_t i)
 {
-    const txd_axis *rows = &f->map->rows, *columns = &f->map->columns;
-    const size_t *places = columns->places + from;
-    size_t line = row * rows->cells / rows->count * columns->cells;
-    size_t seen = 0;
+    return run->values[run->places[i] - run->places[0]];
+}
 
-    find_hidden(f, rows->places[row], from, count);
+/* Neither 0 nor -0, NaN included; a branch per value would cost more than the rest. */
+static bool any_but_zero(const double *values, size_t count)
+{
+    uint64_t bits, any = 0;
+
     for (size_t i = 0; i < count; i++) {
-        const size_t place[2] = {rows->places[row], places[i]};
-        double value = values[places[i] - places[0]];
-
-        seen += !f->hidden[i];
-        if (f->hidden[i] && is_silent(f->blank, value))
-            continue;
-        if (f->hidden[i] || !isfinite(value)) {
-            put_odd(f, line + f->cell[from + i], place, value, f->hidden[i]);
-            continue;
-        }
-        if (value > f->rows[in_block].largest) {
-            f->rows[in_block].largest = value;
-            f->rows[in_block].column = places[i];
-        }
-        pool(f, line + f->cell[from + i], value);
+        memcpy(&bits, &values[i], sizeof bits);
+        any |= bits << 1;
     }
-    f->rows[in_block].seen += seen;
+    return any != 0;
+}
+
+static void put_hidden(filling *f, const run_of_cells *run)
+{
+    const size_t *places = run->places;
+    size_t width = run->count ? places[run->count - 1] - places[0] + 1 : 0;
+
+    if (f->blank->silent == TXD_SILENT_ZERO && !any_but_zero(run->values, width))
+        return;
+    for (size_t i = 0; i < run->count; i++)
+        if (!is_silent(f->blank, value_at(run, i)))
+            put_odd(f, run->line + run->cell[i], (const size_t[2]){run->row, places[i]},
+                    value_at(run, i), true);
+}
+
+static void put_seen(filling *f, const run_of_cells *run)
+{
+    double largest = f->rows[run->in_block].largest;
+    double *cells = f->map->cells + run->line;
+
+    for (size_t i = 0; i < run->count; i++) {
+        double value = value_at(run, i);
+
+        if (!isfinite(value)) {
+            put_odd(f, run->line + run->cell[i],
+                    (const size_t[2]){run->row, run->places[i]}, value, false);
+            continue;
+        }
+        if (value > largest) {
+            largest = value;
+            f->rows[run->in_block].column = run->places[i];
+        }
+        if (f->counts || !(value <= cells[run->cell[i]]) || f->map->by_size)
+            pool(f, run->line + run->cell[i], value);
+    }
+    f->rows[run->in_block].largest = largest;
+    f->rows[run->in_block].seen += run->count;
+}
+
+/* Part of a run, from its column i on. */
+static run_of_cells part_of(const run_of_cells *run, size_t i, size_t count)
+{
+    run_of_cells part = *run;
+
+    part.count = count;
+    if (count != 0) {
+        part.values += run->places[i] - run->places[0];
+        part.places += i;
+        part.cell += i;
+    }
+    return part;
+}
+
+static void put_part(filling *f, const run_of_cells *row, size_t from, size_t to,
+                     bool hidden)
+{
+    run_of_cells part = part_of(row, from, to - from);
+
+    if (hidden)
+        put_hidden(f, &part);
+    else
+        put_seen(f, &part);
+}
+
+static size_t place_within(int32_t key, const run_of_cells *row)
+{
+    size_t first = row->places[0], place = key < 0 ? 0 : (size_t)key;
+
+    return place < first ? 0 : place - first < row->count ? place - first : row->count;
+}
+
+/* Columns of one row, side by side in the value or not. */
+static void put_row(filling *f, const run_of_cells *row)
+{
+    size_t count = row->count, i = 0;
+
+    if (f->begin && row->places[count - 1] - row->places[0] + 1 == count) {
+        size_t from = place_within(f->begin[row->row], row);
+        size_t to = place_within(f->end[row->row], row);
+
+        to = to < from ? from : to;
+        put_part(f, row, 0, from, true);
+        put_part(f, row, from, to, false);
+        put_part(f, row, to, count, true);
+        return;
+    }
+    find_hidden(f, row->row, row->places, count);
+    while (i < count) {
+        size_t end = i + 1;
+
+        while (end < count && f->hidden[end] == f->hidden[i])
+            end++;
+        put_part(f, row, i, end, f->hidden[i]);
+        i = end;
+    }
 }
 
 /* Keys that a row may see, when not all were drawn. */
@@ -137,6 +228,8 @@ static size_t count_seen(const filling *f, size_t row)
 {
     size_t seen = 0;
 
+    if (f->begin)
+        return f->end[row] > f->begin[row] ? (size_t)(f->end[row] - f->begin[row]) : 0;
     for (size_t k = 0; k < f->keys; k++)
         seen += txd_mask_hides(f->blank->mask, row, k) == TXD_SEEN;
     return seen;
@@ -206,7 +299,14 @@ static txd_status put_block(filling *f, size_t row, size_t run)
         TXD_TRY(txd_trace_read(slice->recording, f->values, slice->entry, start, count,
                                TXD_F64));
         for (size_t i = 0; i < run; i++)
-            put_row(f, row + i, from, part, f->values + i * width, i);
+            put_row(f, &(run_of_cells){.row = rows->places[row + i],
+                                       .in_block = i,
+                                       .line = (row + i) * rows->cells / rows->count *
+                                               columns->cells,
+                                       .places = columns->places + from,
+                                       .values = f->values + i * width,
+                                       .cell = f->cell + from,
+                                       .count = part});
     }
     return TXD_OK;
 }
@@ -233,6 +333,25 @@ static txd_status make_room(filling *f)
     return TXD_OK;
 }
 
+/* Of most masks each query sees one run of keys. */
+static txd_status find_spans(filling *f)
+{
+    const txd_trace_info *info = &f->slice->info;
+    struct txd_hidden_sides sides;
+    size_t shape[2] = {1, f->keys};
+
+    if (!f->blank->mask || f->slice->row_axis < 0)
+        return TXD_OK;
+    shape[0] = info->dims[f->slice->row_axis];
+    f->begin = txd_arena_alloc(f->map->arena, shape[0], sizeof *f->begin);
+    f->end = txd_arena_alloc(f->map->arena, shape[0], sizeof *f->end);
+    if (!f->begin || !f->end)
+        return TXD_ERR_MEMORY;
+    if (!txd_mask_spans(f->begin, f->end, &sides, f->blank->mask, shape))
+        f->begin = f->end = NULL;
+    return TXD_OK;
+}
+
 txd_status txd_map_fill(txd_map *map, const txd_slice *slice, const txd_blank *blank)
 {
     filling f = {.map = map, .slice = slice, .blank = blank};
@@ -240,6 +359,7 @@ txd_status txd_map_fill(txd_map *map, const txd_slice *slice, const txd_blank *b
 
     f.keys = slice->info.dims[slice->column_axis];
     TXD_TRY(make_room(&f));
+    TXD_TRY(find_spans(&f));
     for (size_t row = 0; row < map->rows.count; row += run) {
         run = run_of(&map->rows, row, BLOCK_ROWS);
         memset(f.rows, 0, sizeof f.rows);
