@@ -42,6 +42,6 @@ typedef struct txd_command {
 
 extern const txd_command txd_command_run, txd_command_check, txd_command_info,
     txd_command_list, txd_command_plot, txd_command_report, txd_command_explain,
-    txd_command_tokenize, txd_command_generate;
+    txd_command_tokenize, txd_command_generate, txd_command_mask;
 
 #endif

@@ -12,11 +12,17 @@
 
 /* In the order of `txdiag --help`. */
 static const txd_command *const commands[] = {
-    &txd_command_run,      &txd_command_check,
-    &txd_command_info,     &txd_command_list,
-    &txd_command_plot,     &txd_command_report,
-    &txd_command_explain,  &txd_command_tokenize,
-    &txd_command_generate, NULL,
+    &txd_command_run,
+    &txd_command_check,
+    &txd_command_info,
+    &txd_command_list,
+    &txd_command_plot,
+    &txd_command_report,
+    &txd_command_explain,
+    &txd_command_mask,
+    &txd_command_tokenize,
+    &txd_command_generate,
+    NULL,
 };
 
 static const char about[] =

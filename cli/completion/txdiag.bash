@@ -16,7 +16,7 @@ _txdiag()
     local words='' kind
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words='run check info list plot report explain tokenize generate'
+        words='run check info list plot report explain mask tokenize generate'
         words+=' --help --version'
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
         return
@@ -40,6 +40,7 @@ _txdiag()
             words+=' --scale'
             ;;
         report) words+=' --output' ;;
+        mask) words+=' --output --layer --batch --step --query --key --set' ;;
         tokenize) words+=' --tokenizer --no-special --json' ;;
         generate)
             words+=' --count --tokenizer --no-special --ids --chunk --no-cache'

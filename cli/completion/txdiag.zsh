@@ -15,7 +15,7 @@ _txdiag() {
         '(-q --quiet)'{-q,--quiet}'[say less]' '(-v --verbose)'{-v,--verbose}'[say more]'
         '(-h --help)'{-h,--help}'[explain]')
     if (( CURRENT == 2 )); then
-        compadd run check info list plot report explain tokenize generate --help --version
+        compadd run check info list plot report explain mask tokenize generate --help --version
         return
     fi
     local command=${words[2]}
@@ -43,6 +43,9 @@ _txdiag() {
         '1:recording:_files' '2:site:{_txdiag_names points}' ;;
     report) _arguments $everywhere '(-o --output)'{-o,--output}'[folder]:folder:_files -/' \
         '*:file:_files' ;;
+    mask) _arguments $everywhere '(-o --output)'{-o,--output}'[picture]:file:_files' \
+        '--layer[layer]:n:' '--batch[row]:n:' '--step[step]:n:' '--query[queries]:range:' \
+        '--key[keys]:range:' '*--set[override a setting]:path=value:' '1:file:_files' ;;
     tokenize) _arguments $everywhere '--tokenizer[tokenizer]:file:_files' \
         '--no-special[without BOS]' '--json[as JSON]' '1:model:_files' '2:text:' ;;
     generate) _arguments $everywhere '(-n --count)'{-n,--count}'[tokens to follow]:N' \

@@ -28,11 +28,11 @@ exits 2 "no command is a usage error" "$txdiag"
 complains "--help"
 exits 2 "a misspelt command gets a suggestion" "$txdiag" chekc
 complains "nearest: check"
-for command in train watch diff diagnose doctor convert generate mask; do
+for command in train watch diff diagnose doctor convert; do
     exits 2 "$command, which is not built, does not exist" "$txdiag" $command
 done
 
-for command in run check info list plot report explain tokenize; do
+for command in run check info list plot report explain mask tokenize generate; do
     exits 0 "$command --help" "$txdiag" $command --help
     says "usage: txdiag $command"
     says "  txdiag $command "
