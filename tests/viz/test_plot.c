@@ -138,6 +138,8 @@ static void make_map(txd_map *map, txd_arena *arena)
     static double cells[9] = {1, NAN, 0.25, 0.5, 0.5, NAN, 0.125, NAN, 0.75};
     static unsigned char flags[9] = {0, 0, TXD_FLAG_LEAK,      0, 0,
                                      0, 0, TXD_FLAG_NONFINITE, 0};
+    static const unsigned char hidden[9] = {
+        0, TXD_HIDDEN_FUTURE, TXD_HIDDEN_FUTURE, 0, 0, TXD_HIDDEN_FUTURE, 0, 0, 0};
     const txd_axis axis = {
         .places = places, .count = 3, .cells = 3, .title = "query", .labels = labels};
 
@@ -146,6 +148,7 @@ static void make_map(txd_map *map, txd_arena *arena)
                      .columns = axis,
                      .cells = cells,
                      .flags = flags,
+                     .hidden = hidden,
                      .leaks = {1, 4, 6, 0.25},
                      .nonfinite = {1, 6, 5, 0},
                      .square = true,
@@ -157,6 +160,7 @@ static void make_map(txd_map *map, txd_arena *arena)
         txd_map_note(map, true, TXD_COLOUR_QUIET, "faults planted: 'x'\nplot y"),
         TXD_OK);
     ck_assert_int_eq(txd_map_note_marks(map, "causal"), TXD_OK);
+    ck_assert_int_eq(txd_map_note_edges(map), TXD_OK);
 }
 
 START_TEST(the_script_of_a_small_map_is_as_committed)
@@ -175,12 +179,13 @@ START_TEST(the_script_of_a_small_map_is_as_committed)
     ck_assert_msg(drawing.script.length == expected.count &&
                       memcmp(drawing.script.data, expected.bytes, expected.count) == 0,
                   "tests/viz/head.gp differs from:\n%s", txd_text_get(&drawing.script));
-    ck_assert_uint_eq(drawing.file_count, 3);
+    ck_assert_uint_eq(drawing.file_count, 4);
     ck_assert_str_eq(drawing.files[0].name, "cells");
     ck_assert_uint_eq(drawing.files[0].count, 9 * sizeof(double));
-    ck_assert_str_eq(drawing.files[1].name, "leaks");
-    ck_assert_mem_eq(drawing.files[1].bytes, ((const double[2]){2, 0}), 16);
-    ck_assert_mem_eq(drawing.files[2].bytes, ((const double[2]){1, 2}), 16);
+    ck_assert_str_eq(drawing.files[1].name, "edges");
+    ck_assert_str_eq(drawing.files[2].name, "leaks");
+    ck_assert_mem_eq(drawing.files[2].bytes, ((const double[2]){2, 0}), 16);
+    ck_assert_mem_eq(drawing.files[3].bytes, ((const double[2]){1, 2}), 16);
     txd_file_unmap(&expected);
     txd_drawing_finish(&drawing);
 }

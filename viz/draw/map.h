@@ -19,6 +19,8 @@ enum {
     TXD_MAP_CELLS = 700, /* most cells per axis; more places share cells */
     TXD_FLAG_LEAK = 1,   /* a hidden cell that is not silent */
     TXD_FLAG_NONFINITE = 2,
+    TXD_FLAG_UNKNOWN = 4, /* nothing is known of the cell */
+    TXD_MAPS = 3,         /* most maps on one sheet */
 };
 
 typedef struct txd_axis {
@@ -60,7 +62,15 @@ typedef struct txd_map {
     bool point_at_peak; /* arrows outside of the frame show its row and column */
     double low, high;   /* of the colours */
     bool logarithmic, square;
-    size_t limit;      /* most cells per axis; 0 = TXD_MAP_CELLS */
+    size_t limit; /* most cells per axis; 0 = TXD_MAP_CELLS */
+    size_t side;  /* pixels that an axis should take; 0 = TXD_MAP_CELLS */
+    /* Over each of several maps on a sheet; all have one, or none. */
+    const char *heading;
+    bool no_bar;    /* the scale of colours is shown beside another map */
+    bool diverging; /* colours of differences, white at 0 */
+    /* Why each cell is hidden, as txd_hidden, for the lines along the edges of the
+     * mask; NULL = none are drawn. */
+    const unsigned char *hidden;
     const char *loud;  /* what a marked hidden cell is: "not 0" */
     const char *extra; /* more commands for the script; NULL = none */
     bool by_size; /* shared cells hold the value largest in size, not the largest */
@@ -117,8 +127,17 @@ void txd_map_point(txd_text *out, const txd_map *map, const txd_sheet *sheet,
 /* The notes that explain blanks, rings and crosses. */
 txd_status txd_map_note_marks(txd_map *map, const char *hidden_by);
 
+/* Sets map->hidden by the mask, of which a cell is hidden if all its places are. */
+txd_status txd_map_find_edges(txd_map *map, const txd_mask_view *mask);
+
+/* The note that tells the lines of map->hidden apart. */
+txd_status txd_map_note_edges(txd_map *map);
+
 /* Writes the script and its data files; the map's arena is the drawing's. */
 txd_status txd_map_draw(txd_drawing *out, const txd_map *map);
+
+/* The same of 1 to TXD_MAPS maps beside each other. Title and notes are the first's. */
+txd_status txd_maps_draw(txd_drawing *out, const txd_map *const *maps, size_t count);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,11 @@ static const char palette[] =
     "set palette defined (0 '#440154', 1 '#46327e', 2 '#365c8d', 3 '#277f8e', "
     "4 '#1fa187', 5 '#4ac16d', 6 '#a0da39', 7 '#fde725')\n";
 
+/* Of differences: white at 0, and of two lightnesses at either end. */
+static const char differences[] =
+    "set palette defined (0 '#0b3c7d', 1 '#3f7fc1', 2 '#9cc4e4', 3 '#ffffff', "
+    "4 '#f6bd83', 5 '#dd7a1f', 6 '#8f3f06')\n";
+
 enum { FEW_TICS = 110 }; /* a lower bar has numbers at its ends alone */
 
 static const struct {
@@ -105,6 +110,11 @@ void txd_script_begin(txd_text *out, const txd_sheet *sheet)
     txd_text_add(out, "unset key\n"
                       "set border 15 linewidth 1 linecolor rgb '#57606a'\n"
                       "set tics nomirror out scale 0.4 textcolor rgb '#1b1f24'\n");
+}
+
+void txd_script_differences(txd_text *out)
+{
+    txd_text_add(out, differences);
 }
 
 void txd_script_panel(txd_text *out, const txd_sheet *sheet, const txd_box *panel,

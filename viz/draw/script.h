@@ -72,6 +72,9 @@ void txd_script_string(txd_text *out, const char *text);
 /* Terminal, output, palette, and everything that is the same in every figure. */
 void txd_script_begin(txd_text *out, const txd_sheet *sheet);
 
+/* Colours of differences, for all that is drawn from here on. */
+void txd_script_differences(txd_text *out);
+
 /* The panel's place and its axes: `columns` by `rows` cells, row 0 on top. */
 void txd_script_panel(txd_text *out, const txd_sheet *sheet, const txd_box *panel,
                       size_t rows, size_t columns);

@@ -4,6 +4,7 @@
  * claimed mask hides are blank if they are as silent as they must be, and marked if
  * not: that is the difference which a plain heat map never shows.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +41,44 @@ static txd_status note_blank(txd_map *map, const txd_claim *claim,
     if (status == TXD_OK)
         status = txd_map_note_marks(map, txd_text_get(&words));
     txd_text_finish(&words);
-    return status;
+    return status == TXD_OK ? txd_map_note_edges(map) : status;
+}
+
+static bool is_padding(const txd_axis *rows, size_t row, const txd_blank *blank)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (i * rows->cells / rows->count == row && blank->query_valid[rows->places[i]])
+            return false;
+    return true;
+}
+
+/* What padded queries attend to is read by nobody, and would be taken for attention. */
+static void grey_padding(txd_map *map, const txd_blank *blank)
+{
+    size_t columns = map->columns.cells;
+
+    for (size_t row = 0; row < map->rows.cells; row++) {
+        if (!is_padding(&map->rows, row, blank))
+            continue;
+        for (size_t at = row * columns; at < (row + 1) * columns; at++) {
+            if (isnan(map->cells[at]) && map->hidden[at] != TXD_SEEN)
+                continue;
+            map->cells[at] = NAN;
+            map->flags[at] |= TXD_FLAG_UNKNOWN;
+        }
+    }
+}
+
+static txd_status note_grey(txd_map *map)
+{
+    size_t cells = map->rows.cells * map->columns.cells;
+
+    for (size_t i = 0; i < cells; i++)
+        if (map->flags[i] & TXD_FLAG_UNKNOWN)
+            return txd_map_note(map, false, TXD_COLOUR_QUIET,
+                                "Grey: what padded queries attend to, which nobody "
+                                "reads");
+    return TXD_OK;
 }
 
 static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *claim,
@@ -60,13 +98,18 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     TXD_TRY(txd_map_select(map, slice, request, lengths));
     TXD_TRY(txd_map_label(map, claim, slice));
     TXD_TRY(txd_map_fill(map, slice, &blank));
+    if (blank.mask) {
+        TXD_TRY(txd_map_find_edges(map, blank.mask));
+        grey_padding(map, &blank);
+    }
     TXD_TRY(txd_map_scale(map, request->scale, !map->by_size));
     snprintf(line, sizeof line, "step %zu, batch %zu", slice->step, slice->batch);
     TXD_TRY(txd_map_note_scale(map, line));
     TXD_TRY(txd_map_note_recording(map, slice->recording));
     if (txd_site_is_weights(slice->site))
         TXD_TRY(txd_map_note_peak(map));
-    return note_blank(map, claim, slice, &blank);
+    TXD_TRY(note_blank(map, claim, slice, &blank));
+    return note_grey(map);
 }
 
 static txd_status draw(txd_drawing *out, const txd_trace *recording,
