@@ -316,25 +316,25 @@ static void draw_all(const txd_trace *trace, size_t first)
 
 /* The parts of the page, in the order of viz/report/report.c, which makes a file of
  * them. */
-static void report(const txd_trace *trace, const txd_compared *compared)
+static void report(const txd_trace *trace, const txd_trace *other,
+                   const txd_compared *compared)
 {
-    txd_report page = {.recording = trace, .path = "one.h5", .compared = compared};
+    txd_report page;
 
+    txd_page_init(&page, trace, "one.h5");
+    page.compared = compared;
+    page.other = compared ? other : NULL;
     page.other_path = compared ? "other.h5" : NULL;
-    txd_text_init(&page.page);
     if (txd_claim_init(&page.claim, trace, 0) == TXD_OK &&
-        txd_verdicts_read(&page.verdicts, page.claim.arena, trace) == TXD_OK) {
+        txd_verdicts_read(&page.verdicts, page.claim.arena, trace) == TXD_OK &&
+        txd_report_figures(&page) == TXD_OK) {
         txd_report_header(&page);
         txd_report_verdicts(&page);
-        (void)txd_report_errors(&page);
-        (void)txd_report_figures(&page);
-        (void)txd_report_gradients(&page);
-        (void)txd_report_norms(&page);
-        (void)txd_report_entropy(&page);
+        (void)txd_report_explorer(&page);
+        txd_report_pictures(&page);
         txd_report_config(&page);
     }
-    txd_claim_finish(&page.claim);
-    txd_text_finish(&page.page);
+    txd_page_finish(&page);
 }
 
 static void compare(const txd_trace *one, const txd_trace *other)
@@ -346,7 +346,7 @@ static void compare(const txd_trace *one, const txd_trace *other)
     if (txd_arena_create(&arena) != TXD_OK)
         abort();
     alike = txd_compared_measure(&compared, arena, one, other) == TXD_OK;
-    report(one, alike ? &compared : NULL);
+    report(one, other, alike ? &compared : NULL);
     txd_arena_destroy(arena);
 }
 

@@ -7,11 +7,9 @@
 
 #include <string.h>
 
-/* Viridis at eight places: rises in lightness, and so stays ordered in grey and for
- * every kind of colour blindness. `set palette viridis` is gnuplot 6. */
-static const char palette[] =
-    "set palette defined (0 '#440154', 1 '#46327e', 2 '#365c8d', 3 '#277f8e', "
-    "4 '#1fa187', 5 '#4ac16d', 6 '#a0da39', 7 '#fde725')\n";
+const char *const txd_palette[TXD_PALETTE] = {"#440154", "#46327e", "#365c8d",
+                                              "#277f8e", "#1fa187", "#4ac16d",
+                                              "#a0da39", "#fde725"};
 
 /* Of differences: white at 0, and of two lightnesses at either end. */
 static const char differences[] =
@@ -101,12 +99,21 @@ static void add_terminal(txd_text *out, const txd_sheet *sheet)
     txd_text_add(out, " background '#ffffff'\n");
 }
 
+/* `set palette viridis` is gnuplot 6. */
+static void add_palette(txd_text *out)
+{
+    txd_text_add(out, "set palette defined (");
+    for (int i = 0; i < TXD_PALETTE; i++)
+        txd_text_addf(out, "%s%d '%s'", i ? ", " : "", i, txd_palette[i]);
+    txd_text_add(out, ")\n");
+}
+
 void txd_script_begin(txd_text *out, const txd_sheet *sheet)
 {
     txd_text_add(out, "set encoding utf8\n");
     add_terminal(out, sheet);
     txd_text_add(out, "set output 'picture'\n");
-    txd_text_add(out, palette);
+    add_palette(out);
     txd_text_add(out, "unset key\n"
                       "set border 15 linewidth 1 linecolor rgb '#57606a'\n"
                       "set tics nomirror out scale 0.4 textcolor rgb '#1b1f24'\n");

@@ -40,6 +40,11 @@ enum { TXD_TEXT_SMALL = 12, TXD_TEXT_TITLE = 16 };
 #define TXD_COLOUR_LEAK "#e8371b"      /* a hidden cell that is not 0 */
 #define TXD_COLOUR_NONFINITE "#e000d0" /* NaN or infinite */
 
+/* Viridis at even places: rises in lightness, and so stays ordered in grey and for
+ * every kind of colour blindness. */
+enum { TXD_PALETTE = 8 };
+extern const char *const txd_palette[TXD_PALETTE];
+
 /* Appends at most `limit` characters (then an ellipsis) of untrusted text as valid
  * UTF-8 on one line: control characters are escaped as \n, \t, \x1b; whatever is not
  * UTF-8, invisible, or changes the direction of writing becomes U+FFFD. */

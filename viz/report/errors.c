@@ -54,7 +54,7 @@ static txd_status add_precision(txd_report *report)
     const txd_trace *traces[2] = {report->compared->measured,
                                   report->compared->reference};
     const txd_setting *roots[2] = {NULL, NULL};
-    txd_text *page = &report->page;
+    txd_text *page = &report->figures;
     txd_arena *arena;
 
     TXD_TRY(txd_arena_create(&arena));
@@ -83,7 +83,7 @@ static txd_status add_precision(txd_report *report)
 static void add_words(txd_report *report)
 {
     const txd_compared *compared = report->compared;
-    txd_text *page = &report->page;
+    txd_text *page = &report->figures;
     const char *faults[2] = {txd_trace_meta(compared->reference, "faults"),
                              txd_trace_meta(compared->measured, "faults")};
 
@@ -163,7 +163,7 @@ static void add_table(txd_report *report)
 {
     const txd_compared *compared = report->compared;
     size_t layers = compared->layers < MOST_LAYERS ? compared->layers : MOST_LAYERS;
-    txd_text *page = &report->page;
+    txd_text *page = &report->figures;
 
     txd_text_add(page, "<div class=\"scroll\">\n<table>\n<thead><tr><th>value</th>"
                        "<th class=\"number\">worst</th>"
@@ -188,15 +188,14 @@ static txd_status draw(txd_report *report)
         status = txd_chart_errors(&chart, drawing.arena, report->compared);
     if (status == TXD_OK)
         status = txd_chart_draw(&drawing, &chart);
-    txd_report_drawing(report, &drawing, status, txd_figure_errors.sentence,
+    txd_report_drawing(report, "errors", &drawing, status, txd_figure_errors.sentence,
                        "Relative errors by layer; the dashed line is one rounding");
-    txd_drawing_finish(&drawing);
     return TXD_OK;
 }
 
 txd_status txd_report_errors(txd_report *report)
 {
-    txd_text *page = &report->page;
+    txd_text *page = &report->figures;
 
     if (!report->compared)
         return TXD_OK;

@@ -18,7 +18,7 @@ static void draw(txd_report *report, const txd_figure *figure, const char *site,
                                         .path = "figure.png"};
 
     if (report->drawn == TXD_OK)
-        txd_report_figure(report, figure, &request, caption);
+        txd_report_figure(report, NULL, figure, &request, caption);
 }
 
 /* More than one step: one point is no curve. */
@@ -59,7 +59,7 @@ static void add_norms(txd_report *report, const txd_curves *curves)
 
 txd_status txd_report_gradients(txd_report *report)
 {
-    txd_text *page = &report->page;
+    txd_text *page = &report->figures;
     txd_arena *arena;
     txd_curves curves;
     txd_status status;

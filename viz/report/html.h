@@ -22,8 +22,13 @@ void txd_html_number(txd_text *out, double value);
 
 void txd_html_base64(txd_text *out, const void *bytes, size_t count);
 
-/* The page's style sheet: light and dark, narrow and wide, screen and paper. */
+/* The page's style sheet and script, in pieces, NULL behind the last; made of the files
+ * in page/ when the program is built. And their hashes, as a Content-Security-Policy
+ * names them. */
 extern const char *const txd_html_style[];
+extern const char txd_html_style_hash[];
+extern const char *const txd_html_script[];
+extern const char txd_html_script_hash[];
 
 #ifdef __cplusplus
 }

@@ -78,7 +78,7 @@ static txd_status add_table(txd_text *page, const txd_curves *curves,
 /* What cannot be read leaves its reason. */
 static void add_tables(txd_report *report, txd_arena *arena)
 {
-    txd_text *page = &report->page;
+    txd_text *page = &report->figures;
     txd_curves curves;
     txd_status status =
         txd_curves_open(&curves, arena, report->recording, "series/norms");
@@ -115,12 +115,12 @@ txd_status txd_report_norms(txd_report *report)
     if (txd_trace_find(report->recording, &entry, "series/norms") != TXD_OK)
         return TXD_OK;
     TXD_TRY(txd_arena_create(&arena));
-    txd_text_add(&report->page, "<section>\n<h2>Norms</h2>\n");
+    txd_text_add(&report->figures, "<section>\n<h2>Norms</h2>\n");
     add_tables(report, arena);
     txd_arena_destroy(arena);
     if (report->drawn == TXD_OK)
-        txd_report_figure(report, &txd_figure_norms, &request,
+        txd_report_figure(report, NULL, &txd_figure_norms, &request,
                           "Embeddings and the residual stream, layer by layer");
-    txd_text_add(&report->page, "</section>\n");
-    return txd_text_status(&report->page);
+    txd_text_add(&report->figures, "</section>\n");
+    return txd_text_status(&report->figures);
 }

@@ -11,34 +11,75 @@
 
 #include "viz/report/html.h"
 
+/* Nothing is loaded, and no script runs but the page's own, whatever a recording has
+ * brought into the page. */
+static void add_policy(txd_text *page)
+{
+    txd_text_addf(page,
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+                  "'none'; img-src data:; style-src '%s'; script-src '%s'; base-uri "
+                  "'none'; form-action 'none'\">\n",
+                  txd_html_style_hash, txd_html_script_hash);
+}
+
+static void add_pieces(txd_text *page, const char *element, const char *const *pieces)
+{
+    txd_text_addf(page, "<%s>", element);
+    for (size_t i = 0; pieces[i]; i++)
+        txd_text_add(page, pieces[i]);
+    txd_text_addf(page, "</%s>\n", element);
+}
+
 static void open_page(txd_report *report)
 {
     txd_text *page = &report->page;
 
     txd_text_add(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
-                       "<meta charset=\"utf-8\">\n"
-                       "<meta name=\"viewport\" "
+                       "<meta charset=\"utf-8\">\n");
+    add_policy(page);
+    txd_text_add(page, "<meta name=\"viewport\" "
                        "content=\"width=device-width, initial-scale=1\">\n<title>");
     txd_html_add(page, report->path, 200);
-    txd_text_add(page, ": txdiag report</title>\n<style>\n");
-    for (size_t i = 0; txd_html_style[i]; i++)
-        txd_text_add(page, txd_html_style[i]);
-    txd_text_add(page, "</style>\n</head>\n<body>\n");
+    txd_text_add(page, ": txdiag report</title>\n");
+    add_pieces(page, "style", txd_html_style);
+    txd_text_add(page, "</head>\n<body>\n");
 }
 
+/* Figures first, though they stand below: what leads to them is to know them. */
 static txd_status write_page(txd_report *report)
 {
+    TXD_TRY(txd_report_figures(report));
     open_page(report);
     txd_report_header(report);
     txd_report_verdicts(report);
-    TXD_TRY(txd_report_errors(report));
-    TXD_TRY(txd_report_figures(report));
-    TXD_TRY(txd_report_gradients(report));
-    TXD_TRY(txd_report_norms(report));
-    TXD_TRY(txd_report_entropy(report));
+    TXD_TRY(txd_report_explorer(report));
+    txd_report_pictures(report);
     txd_report_config(report);
+    add_pieces(&report->page, "script", txd_html_script);
     txd_text_add(&report->page, "</body>\n</html>\n");
     return txd_text_status(&report->page);
+}
+
+void txd_page_init(txd_report *out, const txd_trace *recording, const char *path)
+{
+    memset(out, 0, sizeof *out);
+    out->recording = recording;
+    out->path = path;
+    txd_text_init(&out->page);
+    txd_text_init(&out->figures);
+    txd_text_init(&out->missing);
+}
+
+void txd_page_finish(txd_report *report)
+{
+    for (size_t i = 0; i < report->pending_count; i++) {
+        txd_drawing_finish(&report->pending[i].drawing);
+        txd_text_finish(&report->pending[i].image);
+    }
+    txd_claim_finish(&report->claim);
+    txd_text_finish(&report->page);
+    txd_text_finish(&report->figures);
+    txd_text_finish(&report->missing);
 }
 
 /* DIR and what is missing above it. */
@@ -99,35 +140,34 @@ static txd_status make(txd_report *report, const char *directory)
 
 static txd_status open_and_make(txd_report *report, const char *directory)
 {
-    txd_status status;
+    txd_status status = txd_claim_init(&report->claim, report->recording, 0);
 
-    txd_text_init(&report->page);
-    status = txd_claim_init(&report->claim, report->recording, 0);
     if (status == TXD_OK)
         status = make(report, directory);
-    txd_claim_finish(&report->claim);
-    txd_text_finish(&report->page);
+    txd_page_finish(report);
     return status;
 }
 
 txd_status txd_report_html(const txd_trace *recording, const char *recording_path,
                            const char *directory)
 {
-    txd_report report = {.recording = recording, .path = recording_path};
+    txd_report report;
 
+    txd_page_init(&report, recording, recording_path);
     return open_and_make(&report, directory);
 }
 
 txd_status txd_report_compared(const txd_report_source sources[2],
                                const char *directory)
 {
-    txd_report report = {.recording = sources[0].recording,
-                         .path = sources[0].path,
-                         .other_path = sources[1].path};
+    txd_report report;
     txd_compared compared;
     txd_arena *arena;
     txd_status status;
 
+    txd_page_init(&report, sources[0].recording, sources[0].path);
+    report.other = sources[1].recording;
+    report.other_path = sources[1].path;
     TXD_TRY(txd_arena_create(&arena));
     status = txd_compared_measure(&compared, arena, sources[0].recording,
                                   sources[1].recording);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The middle of the report: findings, laws, and entropies as tables.
+ * What was found, each finding with its ways to where it is seen, and all laws.
  */
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "viz/report/html.h"
 #include "viz/report/report.h"
 
-enum { MOST_FINDINGS = 100, MOST_OPEN = 3, MOST_HEADS = 64, MOST_LAYERS = 200 };
+enum { MOST_FINDINGS = 100, MOST_OPEN = 3 };
 
 /* A verdict as a class name: one of the known words; what is none decides nothing. */
 static const char *class_of(const char *verdict)
@@ -67,6 +67,36 @@ static void add_place(txd_text *page, const txd_claim *claim,
     }
 }
 
+/* To the picture; and, by the script, to the cell in the explorer. */
+static void add_ways(txd_report *report, const txd_finding_row *finding)
+{
+    txd_text *page = &report->page;
+    bool of_attention =
+        strstr(finding->site, ".attn.") || strstr(finding->site, ".cross.");
+    char way[80];
+
+    txd_report_way(way, report, finding);
+    if (!*way && !(of_attention && finding->layer >= 0))
+        return;
+    txd_text_add(page, "<p class=\"ways\">");
+    if (*way)
+        txd_text_addf(page, "<a href=\"#figure-%s\">See the figure</a>\n", way);
+    if (of_attention && finding->layer >= 0)
+        txd_text_addf(
+            page,
+            "<button type=\"button\" class=\"show\" hidden data-kind=\"%s\" "
+            "data-step=\"%lld\" data-batch=\"%lld\" data-layer=\"%lld\" "
+            "data-head=\"%lld\" data-query=\"%lld\" data-key=\"%lld\">Show the "
+            "cell</button>",
+            strstr(finding->site, ".cross.") ? "cross" : "attn",
+            (long long)(finding->step < 0 ? 0 : finding->step),
+            (long long)(finding->batch < 0 ? 0 : finding->batch),
+            (long long)finding->layer,
+            (long long)(finding->head < 0 ? 0 : finding->head),
+            (long long)finding->query, (long long)finding->key);
+    txd_text_add(page, "</p>\n");
+}
+
 static void add_finding(txd_report *report, const txd_finding_row *finding)
 {
     txd_text *page = &report->page;
@@ -91,6 +121,7 @@ static void add_finding(txd_report *report, const txd_finding_row *finding)
         }
         txd_text_add(page, "</p>\n");
     }
+    add_ways(report, finding);
     txd_text_add(page, "</div>\n");
 }
 
@@ -140,7 +171,7 @@ static void add_findings(txd_report *report)
     if (count == 0)
         return;
     count = count < MOST_FINDINGS ? count : MOST_FINDINGS;
-    txd_text_add(page, "<section>\n<h2>Findings</h2>\n");
+    txd_text_add(page, "<section id=\"findings\">\n<h2>Findings</h2>\n");
     for (size_t i = 0, end; i < count; i = end) {
         size_t seen = i + MOST_OPEN;
 
@@ -164,16 +195,21 @@ static void add_findings(txd_report *report)
     txd_text_add(page, "</section>\n");
 }
 
-void txd_report_verdicts(txd_report *report)
-{
-    const txd_verdicts *verdicts = &report->verdicts;
-    txd_text *page = &report->page;
+/* Laws of which there is nothing to do are a click away. */
+static const struct {
+    const char *verdict, *words;
+} folds[] = {{"pass", "passed"}, {"skip", "skipped"}};
 
-    add_findings(report);
-    if (verdicts->law_count == 0)
-        return;
+static bool is_folded(const char *verdict)
+{
+    return strcmp(verdict, folds[0].verdict) == 0 ||
+           strcmp(verdict, folds[1].verdict) == 0;
+}
+
+static void add_laws(txd_text *page, const txd_verdicts *verdicts, const char *verdict)
+{
     txd_text_add(page,
-                 "<section>\n<h2>Laws</h2>\n<div class=\"scroll\">\n<table>\n"
+                 "<div class=\"scroll\">\n<table>\n"
                  "<thead><tr><th>law</th><th>verdict</th>"
                  "<th class=\"number\">worst</th><th class=\"number\">allowed</th>"
                  "<th class=\"number\">broken at</th>"
@@ -181,80 +217,35 @@ void txd_report_verdicts(txd_report *report)
                  "<th class=\"number\">not computed</th><th>note</th></tr>"
                  "</thead>\n<tbody>\n");
     for (size_t i = 0; i < verdicts->law_count; i++)
-        add_law(page, &verdicts->laws[i]);
-    txd_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");
+        if (verdict ? strcmp(verdicts->laws[i].verdict, verdict) == 0
+                    : !is_folded(verdicts->laws[i].verdict))
+            add_law(page, &verdicts->laws[i]);
+    txd_text_add(page, "</tbody>\n</table>\n</div>\n");
 }
 
-/* Mean of the finite entropies of one head, over batch rows and queries. */
-static txd_status mean_entropy(double *out, const txd_trace *recording, size_t entry,
-                               const txd_trace_info *info, const size_t place[2])
+void txd_report_verdicts(txd_report *report)
 {
-    const size_t start[5] = {0, place[0], 0, place[1], 0};
-    const size_t count[5] = {1, 1, info->dims[2], 1, info->dims[4]};
-    size_t total = info->dims[2] * info->dims[4], used = 0;
-    txd_arena *arena;
-    double *values, sum = 0;
-    txd_status status;
+    const txd_verdicts *verdicts = &report->verdicts;
+    txd_text *page = &report->page;
+    size_t folded = 0;
 
-    TXD_TRY(txd_arena_create(&arena));
-    values = txd_arena_alloc(arena, total, sizeof *values);
-    status = values ? txd_trace_read(recording, values, entry, start, count, TXD_F64)
-                    : TXD_ERR_MEMORY;
-    for (size_t i = 0; i < total && status == TXD_OK; i++) {
-        if (!isfinite(values[i]))
+    add_findings(report);
+    if (verdicts->law_count == 0)
+        return;
+    txd_text_add(page, "<section id=\"laws\">\n<h2>Laws</h2>\n");
+    for (size_t i = 0; i < verdicts->law_count; i++)
+        folded += is_folded(verdicts->laws[i].verdict);
+    if (folded < verdicts->law_count)
+        add_laws(page, verdicts, NULL);
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+        size_t count = txd_verdicts_count(verdicts, folds[i].verdict);
+
+        if (count == 0)
             continue;
-        sum += values[i];
-        used++;
+        txd_text_addf(page, "<details>\n<summary>%zu %s</summary>\n", count,
+                      folds[i].words);
+        add_laws(page, verdicts, folds[i].verdict);
+        txd_text_add(page, "</details>\n");
     }
-    txd_arena_destroy(arena);
-    if (status == TXD_OK)
-        *out = used ? sum / (double)used : NAN;
-    return status;
-}
-
-static txd_status add_entropy_rows(txd_report *report, size_t entry,
-                                   const txd_trace_info *info)
-{
-    txd_text *page = &report->page;
-    size_t heads = info->dims[3] < MOST_HEADS ? info->dims[3] : MOST_HEADS;
-
-    for (size_t layer = 0; layer < info->dims[1] && layer < MOST_LAYERS; layer++) {
-        txd_text_addf(page, "<tr><th scope=\"row\">layer %zu</th>", layer);
-        for (size_t head = 0; head < heads; head++) {
-            const size_t place[2] = {layer, head};
-            double mean = 0;
-
-            TXD_TRY(mean_entropy(&mean, report->recording, entry, info, place));
-            txd_text_add(page, "<td class=\"number\">");
-            if (!isnan(mean))
-                txd_text_addf(page, "%.3f", mean);
-            txd_text_add(page, "</td>");
-        }
-        txd_text_add(page, "</tr>\n");
-    }
-    return TXD_OK;
-}
-
-txd_status txd_report_entropy(txd_report *report)
-{
-    txd_text *page = &report->page;
-    txd_trace_info info;
-    size_t entry;
-
-    if (txd_trace_find(report->recording, &entry, "rows/entropy") != TXD_OK)
-        return TXD_OK;
-    TXD_TRY(txd_trace_get(report->recording, &info, entry));
-    if (info.rank != 5 || info.dims[0] == 0)
-        return TXD_OK;
-    txd_text_add(page, "<section>\n<h2>Entropy</h2>\n<p class=\"quiet\">Mean entropy "
-                       "of the attention weights at the first "
-                       "step, in nat: 0 looks at one key; a constant near ln(keys) "
-                       "looks at all alike</p>\n<div "
-                       "class=\"scroll\">\n<table>\n<thead><tr><th></th>");
-    for (size_t head = 0; head < info.dims[3] && head < MOST_HEADS; head++)
-        txd_text_addf(page, "<th class=\"number\">head %zu</th>", head);
-    txd_text_add(page, "</tr></thead>\n<tbody>\n");
-    TXD_TRY(add_entropy_rows(report, entry, &info));
-    txd_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");
-    return TXD_OK;
+    txd_text_add(page, "</section>\n");
 }

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention in the report: all heads at once, then one map for each place that a
+ * finding names, or the first head. And which figure shows a finding.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viz/report/html.h"
+#include "viz/report/report.h"
+
+/* Draws a site; what was said about it stands in `caption`. */
+static void add_figure(txd_report *report, const char *id,
+                       const txd_figure_request *request, const char *caption)
+{
+    txd_figure_request actual = *request;
+    const txd_figure *figure = NULL;
+
+    if (txd_figure_choose(&figure, &actual, report->recording) != TXD_OK)
+        figure = NULL;
+    txd_report_figure(report, id, figure, &actual, caption);
+}
+
+static bool has_entry(const txd_report *report, const char *name)
+{
+    size_t entry;
+
+    return txd_trace_find(report->recording, &entry, name) == TXD_OK;
+}
+
+static const char *const weights_sites[] = {"layers.*.attn.weights",
+                                            "layers.*.cross.weights"};
+
+static bool has_weights(const txd_report *report, txd_attention_kind kind, int layer)
+{
+    char name[TXD_SITE_BYTES];
+
+    txd_site_of_layer(name, weights_sites[kind], layer);
+    return has_entry(report, name) || has_entry(report, txd_pooled_site(kind));
+}
+
+static int small(int64_t value)
+{
+    return value < 0 || value > INT_MAX ? -1 : (int)value;
+}
+
+/* A value on the way to the weights or from them, not a gradient, a norm, the stream.
+ */
+static bool is_of_attention(const char *site)
+{
+    const char *name;
+    txd_point point;
+    int layer;
+
+    if (txd_point_parse(&point, &layer, site) != TXD_OK)
+        return false;
+    name = txd_point_get(point)->name;
+    return strncmp(name, "attn.", 5) == 0 || strncmp(name, "cross.", 6) == 0;
+}
+
+/* The picture that shows a finding: its own site, if that was recorded and has two
+ * axes; else, of attention, the weights of its layer. False if neither is there. */
+static bool aim(txd_figure_request *out, char site[TXD_SITE_BYTES],
+                const txd_report *report, const txd_finding_row *finding)
+{
+    txd_attention_kind kind = txd_site_attention(finding->site);
+    int layer = small(finding->layer);
+    txd_slice slice;
+
+    *out = (txd_figure_request){.site = site,
+                                .layer = layer,
+                                .head = small(finding->head),
+                                .step = small(finding->step),
+                                .batch = small(finding->batch),
+                                .path = "figure.png"};
+    snprintf(site, TXD_SITE_BYTES, "%s", finding->site);
+    if (strchr(site, '*') == NULL && has_entry(report, site)) {
+        if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
+            return true;
+        out->head = -1;
+        if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
+            return true;
+        out->head = 0;
+        if (txd_slice_find(&slice, report->recording, out) == TXD_OK)
+            return true;
+    }
+    if (layer < 0 || !is_of_attention(finding->site) ||
+        !has_weights(report, kind, layer))
+        return false;
+    txd_site_of_layer(site, weights_sites[kind], layer);
+    out->head = finding->head < 0 ? 0 : small(finding->head);
+    return true;
+}
+
+static bool same_picture(const txd_figure_request *a, const txd_figure_request *b)
+{
+    return strcmp(a->site, b->site) == 0 && a->head == b->head && a->step == b->step &&
+           a->batch == b->batch;
+}
+
+/* The number of a map that was drawn; -1 = it was not. */
+static int find_aimed(const txd_report *report, const txd_figure_request *request)
+{
+    for (size_t i = 0; i < report->aimed_count; i++)
+        if (same_picture(&report->aimed[i].request, request))
+            return (int)i;
+    return -1;
+}
+
+/* The map of a finding, the first time that it is meant. */
+static bool add_aimed(txd_report *report, const txd_finding_row *finding)
+{
+    txd_aimed *aimed = &report->aimed[report->aimed_count];
+
+    if (report->aimed_count == TXD_REPORT_AIMED ||
+        !aim(&aimed->request, aimed->site, report, finding) ||
+        find_aimed(report, &aimed->request) >= 0)
+        return false;
+    report->aimed_count++;
+    return true;
+}
+
+static void add_findings(txd_report *report)
+{
+    char caption[700], id[40];
+
+    for (size_t i = 0; i < report->verdicts.finding_count && report->drawn == TXD_OK;
+         i++) {
+        const txd_finding_row *finding = &report->verdicts.findings[i];
+
+        if (!add_aimed(report, finding))
+            continue;
+        snprintf(caption, sizeof caption, "%s: %s", finding->law, finding->message);
+        snprintf(id, sizeof id, "finding-%zu", report->aimed_count);
+        add_figure(report, id, &report->aimed[report->aimed_count - 1].request,
+                   caption);
+    }
+}
+
+/* All heads of an attention; or the first, larger. */
+static void add_weights(txd_report *report, txd_attention_kind kind, bool first)
+{
+    static const char *const names[] = {"Attention weights",
+                                        "Weights of the cross-attention"};
+    static const char *const ids[] = {"overview", "overview-cross"};
+    txd_figure_request request = {.site = weights_sites[kind],
+                                  .layer = first ? 0 : -1,
+                                  .head = first ? 0 : -1,
+                                  .step = -1,
+                                  .batch = -1,
+                                  .scale = first ? TXD_SCALE_LINEAR : TXD_SCALE_LOG,
+                                  .path = "figure.png"};
+    char caption[120];
+
+    if (!has_weights(report, kind, 0) || report->drawn != TXD_OK)
+        return;
+    snprintf(caption, sizeof caption, "%s of %s", names[kind],
+             first ? "layer 0, head 0" : "all layers and heads at the first step");
+    add_figure(report, first ? NULL : ids[kind], &request, caption);
+    report->overviews[kind] = true;
+}
+
+void txd_report_attention(txd_report *report)
+{
+    static const txd_attention_kind kinds[] = {TXD_ATTENTION_SELF, TXD_ATTENTION_CROSS};
+
+    txd_text_add(&report->figures, "<section>\n<h2>Figures</h2>\n");
+    if (!has_weights(report, TXD_ATTENTION_SELF, 0) &&
+        !has_weights(report, TXD_ATTENTION_CROSS, 0))
+        txd_text_add(&report->figures, "<p class=\"quiet\">No attention weights were "
+                                       "recorded</p>\n");
+    for (int i = 0; i < 2; i++)
+        add_weights(report, kinds[i], false);
+    if (report->drawn == TXD_OK)
+        add_findings(report);
+    if (report->drawn == TXD_OK && report->aimed_count == 0)
+        for (int i = 0; i < 2; i++)
+            add_weights(report, kinds[i], true);
+    txd_text_add(&report->figures, "</section>\n");
+}
+
+/* Whether `word` is one of the words of `list`. */
+static bool names(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = list; length && at && (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+void txd_report_way(char out[80], const txd_report *report,
+                    const txd_finding_row *finding)
+{
+    txd_attention_kind kind = txd_site_attention(finding->site);
+    txd_figure_request request;
+    char site[TXD_SITE_BYTES];
+    int number =
+        aim(&request, site, report, finding) ? find_aimed(report, &request) : -1;
+
+    *out = '\0';
+    if (number >= 0) {
+        snprintf(out, 80, "finding-%d", number + 1);
+        return;
+    }
+    for (size_t i = 0; i < report->shown_count; i++)
+        if (names(report->shown[i]->laws, finding->law)) {
+            snprintf(out, 80, "%s", report->shown[i]->name);
+            return;
+        }
+    if (report->overviews[kind] && is_of_attention(finding->site))
+        snprintf(out, 80, "overview%s", kind == TXD_ATTENTION_CROSS ? "-cross" : "");
+}
