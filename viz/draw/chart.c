@@ -6,6 +6,7 @@
 #include "viz/figures/figures.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Past these gnuplot's logarithmic axes lose their marks; what is beyond is drawn
  * there. */
@@ -21,6 +22,18 @@ static txd_status add_note(txd_chart *chart, bool above, const char *colour,
         status = txd_chart_note(chart, above, colour, txd_text_get(text));
     txd_text_finish(text);
     return status;
+}
+
+/* Two graphs of the same values may have the same to say. */
+static bool is_said(const txd_chart *chart, bool above, const char *text)
+{
+    const txd_note *notes = above ? chart->above : chart->below;
+    size_t count = above ? chart->above_count : chart->below_count;
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(notes[i].text, text) == 0)
+            return true;
+    return false;
 }
 
 txd_status txd_chart_note(txd_chart *chart, bool above, const char *colour,
@@ -39,7 +52,7 @@ txd_status txd_chart_note(txd_chart *chart, bool above, const char *colour,
     note->text = txd_arena_string(chart->arena, txd_text_get(&cleaned));
     status = note->text ? txd_text_status(&cleaned) : TXD_ERR_MEMORY;
     txd_text_finish(&cleaned);
-    if (status == TXD_OK)
+    if (status == TXD_OK && !is_said(chart, above, note->text))
         ++*count;
     return status;
 }
@@ -78,9 +91,12 @@ void txd_graph_range(double out[2], const txd_graph *graph)
                 widen(out, graph->lines[i].y[j]);
 }
 
-static void add_outlier(txd_outliers *to, const txd_line *line, size_t i)
+/* Lines that are a sequence come one after the other; of others the first is that on
+ * the left. */
+static void add_outlier(txd_outliers *to, const txd_graph *graph, const txd_line *line,
+                        size_t i)
 {
-    if (to->total++ == 0) {
+    if (to->total++ == 0 || (!graph->ordered && line->x[i] < to->x)) {
         to->line = line;
         to->x = line->x[i];
     }
@@ -94,9 +110,9 @@ static void find_outliers(txd_graph *graph)
 
         for (size_t j = 0; j < line->count; j++)
             if (graph->logarithmic && line->y[j] == 0)
-                add_outlier(&graph->zeros, line, j);
+                add_outlier(&graph->zeros, graph, line, j);
             else if (!txd_graph_shows(graph, line->y[j]))
-                add_outlier(&graph->nonfinite, line, j);
+                add_outlier(&graph->nonfinite, graph, line, j);
     }
 }
 
@@ -166,8 +182,10 @@ static void settle_graph(txd_graph *graph)
     txd_graph_range(range, graph);
     /* Not on the frame, where they could not be told from it. */
     for (size_t i = 0; i < graph->level_count; i++) {
-        widen(range, graph->levels[i].y / 2);
-        widen(range, graph->levels[i].y * 2);
+        double room = graph->logarithmic ? 2 : 1.1;
+
+        widen(range, graph->levels[i].y / room);
+        widen(range, graph->levels[i].y * room);
     }
     if (graph->band_name) {
         widen(range, graph->band[0] / 2);

@@ -205,6 +205,7 @@ static void add_decades(txd_text *out, const txd_graph *graph)
     double low = ceil(log10(graph->low) - 1e-9),
            high = floor(log10(graph->high) + 1e-9);
     double step = step_of(high - low, 9), decade;
+    double room = pow(10, 0.06 * (high - low)); /* of a label */
     char number[32];
 
     txd_text_add(out, "set ytics (");
@@ -212,8 +213,8 @@ static void add_decades(txd_text *out, const txd_graph *graph)
         double at = pow(10, decade);
 
         if (at < graph->low || at > graph->high ||
-            (!isnan(graph->zero_y) && at <= graph->zero_y * 1.01) ||
-            (!isnan(graph->nonfinite_y) && at >= graph->nonfinite_y / 1.01))
+            (!isnan(graph->zero_y) && at < graph->zero_y * room) ||
+            (!isnan(graph->nonfinite_y) && at > graph->nonfinite_y / room))
             continue;
         if (fabs(decade) <= 3)
             snprintf(number, sizeof number, "%.12g", at);

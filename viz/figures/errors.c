@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "viz/figures/layer_axis.h"
 #include "viz/read/compared.h"
 
 enum { MOST_LINES = 8 };
@@ -121,85 +122,53 @@ static txd_status add_layers(const drawing *d, const run *from)
     return TXD_OK;
 }
 
-static bool is_before(const char *name)
-{
-    return strncmp(name, "embed.", 6) == 0 || strncmp(name, "input.", 6) == 0;
-}
-
-/* Values of no layer as points with their names below, the first ones on the left. */
-static txd_status add_outside(const drawing *d, txd_tic *tics, size_t *tic_count)
+/* Values of no layer as points with their names below. */
+static txd_status add_outside(const drawing *d)
 {
     const txd_error *errors = d->compared->errors;
-    size_t counts[2] = {0, 0}, places[2] = {0, 0};
-    double gap = fmax(1, (double)d->compared->layers / 28);
     txd_line *line = &d->graph->lines[d->graph->line_count];
+    size_t counts[2] = {0, 0};
+    txd_layer_axis axis;
 
     for (size_t i = 0; i < d->run_count; i++)
         if (errors[d->runs[i].begin].layer < 0)
-            counts[is_before(errors[d->runs[i].begin].name) ? 0 : 1]++;
-    if (counts[0] + counts[1] == 0)
-        return TXD_OK;
-    TXD_TRY(make_line(line, d, counts[0] + counts[1], "outside the layers"));
-    line->loose = true;
+            counts[txd_is_before_layers(errors[d->runs[i].begin].name) ? 0 : 1]++;
+    TXD_TRY(txd_layer_axis_begin(&axis, d->arena, d->compared->layers, counts));
+    if (counts[0] + counts[1] != 0) {
+        TXD_TRY(make_line(line, d, counts[0] + counts[1], "outside the layers"));
+        line->loose = true;
+        d->graph->line_count++;
+    }
     for (size_t i = 0; i < d->run_count; i++) {
         const txd_error *error = &errors[d->runs[i].begin];
-        int side = is_before(error->name) ? 0 : 1;
-        double x =
-            side == 0 ? -gap * (double)(counts[0] - places[0])
-                      : (double)d->compared->layers - 1 + gap * (double)(places[1] + 1);
 
         if (error->layer >= 0)
             continue;
-        places[side]++;
-        line->x[line->count] = x;
+        line->x[line->count] = txd_layer_axis_place(&axis, error->name);
         line->y[line->count++] = error->relative;
-        tics[(*tic_count)++] = (txd_tic){x, error->name, error->name};
     }
-    d->graph->line_count++;
-    return TXD_OK;
-}
-
-static txd_status add_tics(const drawing *d, txd_tic *tics, size_t count)
-{
-    size_t every = 1 + d->compared->layers / 26;
-
-    for (size_t layer = 0; layer < d->compared->layers; layer++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "layer %zu", layer);
-        tics[count].x = (double)layer;
-        tics[count].name = txd_arena_string(d->arena, name);
-        tics[count].label = layer % every == 0 ? tics[count].name : "";
-        if (!tics[count++].name)
-            return TXD_ERR_MEMORY;
-    }
-    d->graph->tics = tics;
-    d->graph->tic_count = count;
-    return TXD_OK;
+    return txd_layer_axis_label(d->graph, &axis);
 }
 
 static txd_status fill_graph(drawing *d, size_t *left_out)
 {
     const txd_compared *compared = d->compared;
-    txd_tic *tics =
-        txd_arena_alloc(d->arena, d->run_count + compared->layers, sizeof *tics);
-    size_t tic_count = 0;
     char level[80];
 
     *left_out = choose_lines(d);
     d->graph->lines = txd_arena_alloc(d->arena, MOST_LINES + 1, sizeof(txd_line));
-    if (!tics || !d->graph->lines)
+    if (!d->graph->lines)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < d->run_count; i++)
         if (d->runs[i].drawn)
             TXD_TRY(add_layers(d, &d->runs[i]));
-    TXD_TRY(add_outside(d, tics, &tic_count));
+    TXD_TRY(add_outside(d));
     snprintf(level, sizeof level, "unit roundoff of %s: %.2g", compared->formats[1],
              compared->roundoff);
     d->graph->levels[0] = (txd_level){txd_arena_string(d->arena, level), TXD_COLOUR_INK,
                                       compared->roundoff};
     d->graph->level_count = 1;
-    return d->graph->levels[0].name ? add_tics(d, tics, tic_count) : TXD_ERR_MEMORY;
+    return d->graph->levels[0].name ? TXD_OK : TXD_ERR_MEMORY;
 }
 
 static txd_error_kind best_kind(const txd_compared *compared)

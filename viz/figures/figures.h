@@ -76,6 +76,17 @@ txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *re
                            const txd_figure_request *request);
 txd_status txd_chart_norms(txd_chart *out, txd_arena *arena, const txd_trace *recording,
                            const txd_figure_request *request);
+txd_status txd_chart_activations(txd_chart *out, txd_arena *arena,
+                                 const txd_trace *recording,
+                                 const txd_figure_request *request);
+txd_status txd_chart_norm_output(txd_chart *out, txd_arena *arena,
+                                 const txd_trace *recording,
+                                 const txd_figure_request *request);
+
+/* The map of gradient norms (layers, steps), everything in `arena`. ERR_MISSING if
+ * there are fewer than two steps, or no gradients of whole layers. */
+txd_status txd_map_gradients(txd_map *out, txd_arena *arena,
+                             const txd_trace *recording);
 
 /* Makes a chart and draws it. */
 typedef txd_status (*txd_chart_maker)(txd_chart *out, txd_arena *arena,
