@@ -129,3 +129,49 @@ void series_add_norms(fake *recording, const series_plan *plan)
               "vectors,mean,std,min,max,l2,nonfinite");
     free(rows);
 }
+
+enum { STAT_FIELDS = 9, PARAM_FIELDS = 2 };
+
+/* The largest size is that of the smallest element in every other row. */
+static void fill_stats(double *row, const series_stats *plan, size_t step, size_t i)
+{
+    double largest = plan->largest(step, i);
+
+    row[0] = 64;
+    row[1] = 0.25;
+    row[2] = plan->std(step, i);
+    row[3] = plan->rms(step, i);
+    row[4] = i % 2 ? -largest : -largest / 3;
+    row[5] = i % 2 ? largest / 2 : largest;
+    row[6] = step == 0 && i == plan->nonfinite ? 2 : 0;
+    row[7] = row[6] > 0 ? 5 : -1;
+    row[8] = row[6] > 0 ? INFINITY : 0;
+    for (size_t j = 0; i == plan->gap && j < STAT_FIELDS; j++)
+        row[j] = NAN;
+}
+
+void series_add_stats(fake *recording, const series_stats *plan)
+{
+    const size_t dims[3] = {plan->steps, plan->count, STAT_FIELDS};
+    double *rows = malloc((plan->steps * dims[1] * dims[2] + 1) * sizeof *rows);
+
+    ck_assert_ptr_nonnull(rows);
+    for (size_t step = 0; step < plan->steps; step++)
+        for (size_t i = 0; i < plan->count; i++)
+            fill_stats(rows + (step * dims[1] + i) * STAT_FIELDS, plan, step, i);
+    fake_add(recording, "series/stats", "sxy", rows, dims);
+    fake_strings(recording, "series/stats_sites", plan->sites, plan->count);
+    fake_meta(recording, "series/stats:fields",
+              "count,mean,std,rms,min,max,nonfinite,first,first_value");
+    free(rows);
+}
+
+void series_add_params(fake *recording, const char *const *sites, size_t count,
+                       const double (*moments)[2])
+{
+    const size_t dims[2] = {count, PARAM_FIELDS};
+
+    fake_add(recording, "series/param", "xy", moments[0], dims);
+    fake_strings(recording, "series/param_sites", sites, count);
+    fake_meta(recording, "series/param:fields", "mean,rms");
+}

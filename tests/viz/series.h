@@ -28,4 +28,22 @@ void series_add_gradients(fake *recording, const series_plan *plan);
  */
 void series_add_norms(fake *recording, const series_plan *plan);
 
+/* series/stats of a site per row: rms, and extremes of the size that is its largest. A
+ * row whose number is `nonfinite` in step 0 has such elements; one whose number is
+ * `gap` was recorded in no step (SIZE_MAX = none). */
+typedef struct series_stats {
+    const char *const *sites;
+    size_t steps, count, nonfinite, gap;
+    /* Of (step, row): a value's rms, standard deviation and largest size. */
+    double (*rms)(size_t step, size_t row);
+    double (*std)(size_t step, size_t row);
+    double (*largest)(size_t step, size_t row);
+} series_stats;
+
+void series_add_stats(fake *recording, const series_stats *plan);
+
+/* series/param: a mean and an rms per parameter. */
+void series_add_params(fake *recording, const char *const *sites, size_t count,
+                       const double (*moments)[2]);
+
 #endif

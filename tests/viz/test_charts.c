@@ -6,10 +6,9 @@
 #include "suite.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "checks/check.h"
+#include "charted.h"
 #include "need_gnuplot.h"
 #include "png.h"
 #include "series.h"
@@ -263,39 +262,22 @@ START_TEST(steps_are_the_recorded_loss_and_norm)
 }
 END_TEST
 
-START_TEST(norms_are_the_recorded_means_in_order_of_execution)
+START_TEST(gradients_of_layers_stand_over_those_of_their_inputs)
 {
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const series_plan plan = {.steps = sizes[i][0], .layers = sizes[i][1]};
-        size_t sites = 3 + 3 * plan.layers;
-        txd_chart chart;
-        txd_graph *graph = &chart.graphs[0];
-        txd_arena *arena;
-        fake recording;
+    const series_plan plan = {.steps = 2, .layers = 4};
+    txd_chart chart;
+    txd_arena *arena;
+    fake recording;
 
-        fake_open(&recording);
-        series_add_norms(&recording, &plan);
-        arena = make(&chart, &recording, txd_chart_norms, "series/norms");
-        ck_assert_uint_eq(graph->line_count, plan.steps == 1 ? 3 : plan.steps);
-        for (size_t step = 0; step < plan.steps; step++)
-            for (size_t j = 0; j < sites; j++)
-                ck_assert(graph->lines[step].y[j] == series_value(step, j));
-        for (size_t j = 0; j < sites && plan.steps == 1; j++) {
-            ck_assert(graph->lines[1].y[j] == series_value(0, j) / 2);
-            ck_assert(graph->lines[2].y[j] == series_value(0, j) * 2);
-            ck_assert(graph->lines[1].quiet && graph->lines[2].quiet);
-        }
-        for (size_t j = 0; j < sites; j++) {
-            ck_assert(j == 0 || graph->lines[0].x[j] > graph->lines[0].x[j - 1]);
-            if (j >= 3 && j % 3 == 0)
-                ck_assert(graph->lines[0].x[j] == (double)(j / 3 - 1));
-        }
-        ck_assert_str_eq(graph->tics[1].label, "embed.pos");
-        ck_assert_str_eq(graph->tics[3].label, "layer 0");
-        ck_assert_str_eq(graph->tics[4].name, "layers.0.resid.mid");
-        txd_arena_destroy(arena);
-        fake_close(&recording);
-    }
+    open_gradients(&recording, &plan);
+    arena = make(&chart, &recording, txd_chart_gradients, "gradients");
+    ck_assert_uint_eq(chart.graph_count, 2);
+    check_lines(&chart.graphs[0], &plan, 1);
+    check_lines(&chart.graphs[1], &plan, 2);
+    ck_assert(chart.graphs[0].band_name && !chart.graphs[1].band_name);
+    charted_check(&recording, "gradients", &chart, -1);
+    txd_arena_destroy(arena);
+    fake_close(&recording);
 }
 END_TEST
 
@@ -336,30 +318,14 @@ static void check_refused(fake *recording, const char *site, txd_status expected
                   txd_message(), words);
 }
 
-static double threshold(const char *path)
-{
-    const txd_key *const *tables;
-    txd_arena *arena;
-    size_t count;
-    double found = NAN;
-
-    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
-    ck_assert_int_eq(txd_checks_keys(&tables, &count, arena), TXD_OK);
-    for (size_t i = 0; i < count; i++)
-        for (const txd_key *k = tables[i]; k->path; k++)
-            found = strcmp(k->path, path) == 0 ? strtod(k->fallback, NULL) : found;
-    txd_arena_destroy(arena);
-    return found;
-}
-
 START_TEST(the_healthy_band_is_that_of_the_law)
 {
     txd_graph graph = {.level_count = 0};
 
     txd_graph_gradient_band(&graph);
-    ck_assert(graph.band[0] == threshold("checks.grad_range.low"));
-    ck_assert(graph.band[1] == threshold("checks.grad_range.high"));
-    ck_assert(graph.levels[0].y == threshold("checks.grad_range.explode"));
+    ck_assert(graph.band[0] == charted_threshold("checks.grad_range.low"));
+    ck_assert(graph.band[1] == charted_threshold("checks.grad_range.high"));
+    ck_assert(graph.levels[0].y == charted_threshold("checks.grad_range.explode"));
 }
 END_TEST
 
@@ -395,6 +361,6 @@ TEST_MAIN(gradients_by_layer_are_the_recorded_numbers,
           a_norm_of_0_or_nan_is_marked, all_norms_may_be_nan,
           a_step_without_gradients_is_a_gap_and_no_nan,
           steps_are_the_recorded_loss_and_norm,
-          norms_are_the_recorded_means_in_order_of_execution,
+          gradients_of_layers_stand_over_those_of_their_inputs,
           forward_steps_have_no_gradient, the_healthy_band_is_that_of_the_law,
           what_is_missing_is_refused_with_what_to_do)

@@ -193,8 +193,11 @@ END_TEST
 
 START_TEST(figures_are_listed_and_found_by_name)
 {
-    static const char *const names[] = {"head",  "overview", "matrix", "gradients",
-                                        "norms", "steps",    "errors"};
+    static const char *const names[] = {
+#define TXD_FIGURE(name) #name,
+#include "viz/registry.def"
+#undef TXD_FIGURE
+    };
     const size_t count = sizeof names / sizeof *names;
 
     for (size_t i = 0; i < count; i++) {

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "fake.h"
+#include "charted.h"
 #include "suite.h"
 #include "viz/read/curves.h"
 #include "viz/figures/figures.h"
@@ -40,4 +40,24 @@ START_TEST(a_step_without_a_loss_is_no_nan)
 }
 END_TEST
 
-TEST_MAIN(a_step_without_a_loss_is_no_nan)
+START_TEST(one_step_is_no_curve_unless_its_column_is_asked_for)
+{
+    static const double loss[1] = {3};
+    static const size_t steps = 1;
+    const txd_figure_request request = charted_request("steps/loss", -1);
+    txd_drawing drawing;
+    fake recording;
+
+    fake_open(&recording);
+    fake_add(&recording, "steps/loss", "n", loss, &steps);
+    charted_missing(&recording, "steps", "a curve needs several steps");
+    ck_assert(txd_drawing_init(&drawing, TXD_IMAGE_SVG) == TXD_OK &&
+              txd_figure_steps.draw(&drawing, recording.trace, &request) == TXD_OK);
+    ck_assert(((const double *)drawing.files[0].bytes)[1] == 3);
+    txd_drawing_finish(&drawing);
+    fake_close(&recording);
+}
+END_TEST
+
+TEST_MAIN(a_step_without_a_loss_is_no_nan,
+          one_step_is_no_curve_unless_its_column_is_asked_for)

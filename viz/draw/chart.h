@@ -22,6 +22,7 @@ typedef struct txd_line {
     size_t count;
     bool legend; /* has an entry in the legend */
     bool loose;  /* points, not joined */
+    bool dashed; /* joined by dashes in the colour of text, without points */
     bool quiet;  /* only part of the range of all lines, and marked: not drawn */
 } txd_line;
 

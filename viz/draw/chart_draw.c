@@ -67,6 +67,12 @@ static txd_status draw_line(pen *out, const txd_chart *chart, const txd_graph *g
         return TXD_OK;
     add_file(out, pairs, 2 * line->count, name);
     add_source(out, name, line->count, 2);
+    if (line->dashed) {
+        txd_text_add(&out->drawing->script,
+                     "with lines dashtype 3 linewidth 2 linecolor rgb "
+                     "'" TXD_COLOUR_INK "'");
+        return TXD_OK;
+    }
     txd_chart_colour(colour, graph, i);
     txd_text_addf(&out->drawing->script,
                   "with %s linewidth 1.5 pointtype %d pointsize %s linecolor rgb '%s'",

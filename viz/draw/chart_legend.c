@@ -111,6 +111,11 @@ static void add_line_sample(txd_text *out, const txd_chart_layout *lay, int y,
 {
     char colour[8], style[64];
 
+    if (graph->lines[i].dashed) {
+        add_sample(out, lay, y,
+                   "dashtype 3 linewidth 2 linecolor rgb '" TXD_COLOUR_INK);
+        return;
+    }
     txd_chart_colour(colour, graph, i);
     snprintf(style, sizeof style, "linewidth 1.5 linecolor rgb '%s", colour);
     if (!graph->lines[i].loose)

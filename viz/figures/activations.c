@@ -173,7 +173,7 @@ static txd_status note_headroom(txd_chart *chart, const txd_value_sizes *s)
     if (is_bad)
         txd_text_addf(&text, "No headroom: %s is not finite. Of what is, ",
                       s->curves.sites[s->first_bad]);
-    txd_text_addf(&text, "%she largest of all layers is %.4g, in %s: ",
+    txd_text_addf(&text, "%she largest of all layers is %.5g, in %s: ",
                   is_bad ? "t" : "Headroom: t", size, name);
     add_room(&text, size, FLOAT16_LARGEST, "float16");
     txd_text_add(&text, ", ");
@@ -249,6 +249,7 @@ const txd_figure txd_figure_activations = {
         "largest and mean size of values by layer, with the ends of the formats",
     .usage = "txdiag plot REC.h5 activations -o FILE",
     .heading = "Size of values, and headroom",
+    .laws = "headroom massive_channels",
     .draws = draws,
     .draw = draw,
 };

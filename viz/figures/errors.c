@@ -9,9 +9,12 @@
 #include <string.h>
 
 #include "viz/figures/layer_axis.h"
-#include "viz/read/compared.h"
+#include "viz/read/rounding.h"
 
 enum { MOST_LINES = 8 };
+
+/* Sums of the same numbers in another order differ by less, relatively. */
+#define SAME 1e-9
 
 /* Errors of one name: compared->errors[begin] to [end - 1]. */
 typedef struct run {
@@ -61,27 +64,58 @@ static double weight_of(const drawing *d, const run *of)
 {
     const char *name = d->compared->errors[of->begin].name;
 
-    return strstr(name, ".resid.post") ? INFINITY : of->worst;
+    if (strstr(name, ".resid.pre"))
+        return -1; /* the layer before has it already */
+    return strstr(name, ".resid.post") ? (double)INFINITY : of->worst;
 }
 
-/* Lines are few enough to be told apart: the residual stream and the largest errors. */
+/* The same numbers in the same layers, as of a value and its rows in another order. */
+static bool is_same(const drawing *d, const run *a, const run *b)
+{
+    const txd_error *errors = d->compared->errors;
+
+    if (a->end - a->begin != b->end - b->begin)
+        return false;
+    for (size_t i = 0; i < a->end - a->begin; i++)
+        if (errors[a->begin + i].layer != errors[b->begin + i].layer ||
+            !txd_within(
+                fabs(errors[a->begin + i].relative - errors[b->begin + i].relative),
+                SAME * errors[a->begin + i].relative))
+            return false;
+    return true;
+}
+
+static bool repeats(const drawing *d, const run *of)
+{
+    for (size_t i = 0; i < d->run_count; i++)
+        if (d->runs[i].drawn && is_same(d, &d->runs[i], of))
+            return true;
+    return false;
+}
+
+/* Lines are few enough to be told apart: the residual stream and the largest errors.
+ * Returns how many are left out. */
 static size_t choose_lines(drawing *d)
 {
-    size_t layered = 0, drawn = 0;
+    size_t left_out = 0;
 
-    for (size_t i = 0; i < d->run_count; i++)
-        layered += d->compared->errors[d->runs[i].begin].layer >= 0;
-    while (drawn < layered && drawn < MOST_LINES) {
+    for (size_t drawn = 0; drawn < MOST_LINES; drawn++) {
         run *best = NULL;
 
         for (size_t i = 0; i < d->run_count; i++)
             if (!d->runs[i].drawn && d->compared->errors[d->runs[i].begin].layer >= 0 &&
-                (!best || weight_of(d, &d->runs[i]) > weight_of(d, best)))
+                (!best || weight_of(d, &d->runs[i]) > weight_of(d, best)) &&
+                !repeats(d, &d->runs[i]))
                 best = &d->runs[i];
+        if (!best)
+            break;
         best->drawn = true;
-        drawn++;
     }
-    return layered - drawn;
+    for (size_t i = 0; i < d->run_count; i++)
+        left_out += !d->runs[i].drawn &&
+                    d->compared->errors[d->runs[i].begin].layer >= 0 &&
+                    !repeats(d, &d->runs[i]);
+    return left_out;
 }
 
 static txd_status make_line(txd_line *line, const drawing *d, size_t count,
@@ -122,6 +156,26 @@ static txd_status add_layers(const drawing *d, const run *from)
     return TXD_OK;
 }
 
+/* Of errors of values: about the least that a format can do. */
+static txd_status add_floor(const drawing *d)
+{
+    txd_line *line = &d->graph->lines[d->graph->line_count];
+    double *errors;
+    size_t count;
+
+    TXD_TRY(txd_rounding_floor(&errors, &count, d->arena, d->compared));
+    if (count == 0)
+        return TXD_OK;
+    TXD_TRY(make_line(line, d, count, "rounding of the stream alone"));
+    for (size_t i = 0; i < count; i++) {
+        line->x[line->count] = (double)i;
+        line->y[line->count++] = errors[i];
+    }
+    line->dashed = true;
+    d->graph->line_count++;
+    return TXD_OK;
+}
+
 /* Values of no layer as points with their names below. */
 static txd_status add_outside(const drawing *d)
 {
@@ -150,19 +204,21 @@ static txd_status add_outside(const drawing *d)
     return txd_layer_axis_label(d->graph, &axis);
 }
 
-static txd_status fill_graph(drawing *d, size_t *left_out)
+static txd_status fill_graph(drawing *d, bool with_floor, size_t *left_out)
 {
     const txd_compared *compared = d->compared;
     char level[80];
 
     *left_out = choose_lines(d);
-    d->graph->lines = txd_arena_alloc(d->arena, MOST_LINES + 1, sizeof(txd_line));
+    d->graph->lines = txd_arena_alloc(d->arena, MOST_LINES + 2, sizeof(txd_line));
     if (!d->graph->lines)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < d->run_count; i++)
         if (d->runs[i].drawn)
             TXD_TRY(add_layers(d, &d->runs[i]));
     TXD_TRY(add_outside(d));
+    if (with_floor)
+        TXD_TRY(add_floor(d));
     snprintf(level, sizeof level, "unit roundoff of %s: %.2g", compared->formats[1],
              compared->roundoff);
     d->graph->levels[0] = (txd_level){txd_arena_string(d->arena, level), TXD_COLOUR_INK,
@@ -179,6 +235,13 @@ static txd_error_kind best_kind(const txd_compared *compared)
         if (compared->errors[i].kind < best)
             best = compared->errors[i].kind;
     return best;
+}
+
+static bool has_floor(const txd_chart *chart)
+{
+    const txd_graph *graph = &chart->graphs[0];
+
+    return graph->line_count > 0 && graph->lines[graph->line_count - 1].dashed;
 }
 
 static txd_status describe(txd_chart *chart, const txd_compared *compared,
@@ -207,6 +270,12 @@ static txd_status describe(txd_chart *chart, const txd_compared *compared,
                       left_out);
     status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
     txd_text_finish(&text);
+    if (status == TXD_OK && has_floor(chart))
+        status = txd_chart_note(
+            chart, false, TXD_COLOUR_QUIET,
+            "Dotted, the rounding floor: what is left if nothing but the sums of the "
+            "residual stream are rounded, each by 0.39 roundoffs (of all its elements "
+            "together) and apart from the others");
     return status;
 }
 
@@ -230,7 +299,7 @@ txd_status txd_chart_errors(txd_chart *out, txd_arena *arena,
         TXD_TRY(find_runs(&d, kind, gradients != 0));
         if (d.run_count == 0)
             continue;
-        TXD_TRY(fill_graph(&d, &more));
+        TXD_TRY(fill_graph(&d, kind == TXD_ERROR_FULL && gradients == 0, &more));
         left_out += more;
         out->graph_count++;
     }
@@ -244,8 +313,10 @@ static txd_status draw(txd_drawing *out, const txd_trace *recording,
     txd_chart chart;
 
     if (!request->other)
-        return txd_fail(TXD_ERR_ARGUMENT, "errors: needs two recordings: txdiag report "
-                                          "REC.h5 OTHER.h5 -o DIR");
+        return txd_fail(TXD_ERR_MISSING,
+                        "errors: needs a second recording, of the same "
+                        "model and tokens in a finer format: txdiag "
+                        "report REC.h5 OTHER.h5 -o DIR");
     TXD_TRY(txd_compared_measure(&compared, out->arena, recording, request->other));
     TXD_TRY(txd_chart_errors(&chart, out->arena, &compared));
     return txd_chart_draw(out, &chart);
@@ -256,5 +327,6 @@ const txd_figure txd_figure_errors = {
     .sentence = "relative errors by layer against a recording in a finer format "
                 "(report REC OTHER)",
     .usage = "txdiag report REC.h5 OTHER.h5 -o DIR",
+    .heading = "Precision ladder: errors by layer",
     .draw = draw,
 };

@@ -22,7 +22,8 @@
 #define WORD(x) #x
 #define NUMBER(x) WORD(x)
 
-static const char whole[] = "series/grad_norm", layers_pattern[] = "layers.*@grad";
+static const char whole[] = "series/grad_norm", layers_pattern[] = "layers.*@grad",
+                  stream_pattern[] = "layers.*.resid.pre@grad";
 
 /* Columns of the series, (step, site). */
 typedef struct columns {
@@ -38,30 +39,50 @@ void txd_graph_gradient_band(txd_graph *graph)
         (txd_level){"exploding above " NUMBER(TOO_LARGE), TXD_COLOUR_LEAK, TOO_LARGE};
 }
 
+static bool is_whole(const char *site)
+{
+    return !site || strcmp(site, whole) == 0 ||
+           strcmp(site, txd_figure_gradients.name) == 0;
+}
+
 static bool is_parameters(const char *site)
 {
     return strcmp(site, layers_pattern) == 0 || txd_ends_in(site, ".weight@grad") ||
            txd_ends_in(site, ".bias@grad");
 }
 
-/* What is drawn where no site was chosen: layers, else the residual stream, else
- * whatever is recorded by layer. */
-static const char *default_site(const txd_curves *curves, txd_arena *arena)
+static bool is_recorded(const txd_curves *curves, const char *site)
 {
-    static const char *const usual[] = {layers_pattern, "layers.*.resid.pre@grad"};
+    for (size_t j = 0; j < curves->site_count; j++)
+        if (txd_site_layer_in(site, curves->sites[j]) >= 0)
+            return true;
+    return false;
+}
 
-    for (size_t i = 0; i < 2; i++)
-        for (size_t j = 0; j < curves->site_count; j++)
-            if (txd_site_layer_in(usual[i], curves->sites[j]) >= 0)
-                return usual[i];
+/* What is drawn where no site was chosen: layers and the residual stream, else whatever
+ * is recorded by layer. Returns how many, one at least; NULL: memory is out. */
+static size_t default_sites(const char *sites[TXD_CHART_GRAPHS],
+                            const txd_curves *curves, txd_arena *arena)
+{
+    static const char *const usual[TXD_CHART_GRAPHS] = {layers_pattern, stream_pattern};
+    size_t found = 0;
+
+    for (size_t i = 0; i < TXD_CHART_GRAPHS; i++)
+        if (is_recorded(curves, usual[i]))
+            sites[found++] = usual[i];
+    if (found > 0)
+        return found;
+    sites[0] = layers_pattern;
     for (size_t j = 0; j < curves->site_count; j++) {
         char general[TXD_SITE_BYTES];
 
         txd_site_generalise(general, curves->sites[j]);
-        if (strchr(general, '*'))
-            return txd_arena_string(arena, general);
+        if (!strchr(general, '*'))
+            continue;
+        sites[0] = txd_arena_string(arena, general);
+        break;
     }
-    return layers_pattern;
+    return 1;
 }
 
 static txd_status unknown(const txd_curves *curves, const char *site)
@@ -152,25 +173,38 @@ static txd_status fill_graph(txd_graph *graph, txd_arena *arena,
     return TXD_OK;
 }
 
-static txd_status describe(txd_chart *chart, const txd_curves *curves, const char *site)
+static void add_words(txd_text *text, const char *site)
 {
-    size_t steps = chart->graphs[0].line_count;
+    if (strcmp(site, layers_pattern) == 0)
+        txd_text_add(text, "all parameters of each layer");
+    else if (strcmp(site, stream_pattern) == 0)
+        txd_text_add(text,
+                     "the input of each layer: how much of it arrives from above");
+    else
+        txd_text_add_bytes(text, site, strlen(site) - strlen(TXD_GRADIENT_SUFFIX));
+}
+
+static txd_status describe(txd_chart *chart, const txd_curves *curves,
+                           const char *const *sites)
+{
     txd_text text;
     txd_status status;
 
     txd_text_init(&text);
-    txd_text_addf(&text, "Gradient norms by layer: %s", site);
+    txd_text_add(&text, "Gradient norms by layer");
+    if (chart->graph_count == 1)
+        txd_text_addf(&text, ": %s", sites[0]);
     chart->title = txd_arena_string(chart->arena, txd_text_get(&text));
     txd_text_finish(&text);
     if (!chart->title)
         return TXD_ERR_MEMORY;
     txd_text_add(&text, "L2 norm of the gradient of the loss by ");
-    if (strcmp(site, layers_pattern) == 0)
-        txd_text_add(&text, "all parameters of each layer");
-    else
-        txd_text_add_bytes(&text, site, strlen(site) - strlen(TXD_GRADIENT_SUFFIX));
-    txd_text_add(&text, "; ");
-    txd_lines_words(&text, steps);
+    for (size_t i = 0; i < chart->graph_count; i++) {
+        txd_text_add(&text, i ? " (above), and by " : "");
+        add_words(&text, sites[i]);
+    }
+    txd_text_add(&text, chart->graph_count > 1 ? " (below); " : "; ");
+    txd_lines_words(&text, chart->graphs[0].line_count);
     status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
     txd_text_finish(&text);
     return status == TXD_OK ? txd_chart_note_recording(chart, curves->recording)
@@ -181,24 +215,28 @@ txd_status txd_chart_gradients(txd_chart *out, txd_arena *arena,
                                const txd_trace *recording,
                                const txd_figure_request *request)
 {
-    const char *site = request->site;
-    txd_graph *graph = &out->graphs[0];
+    const char *sites[TXD_CHART_GRAPHS] = {request->site, NULL};
     txd_curves curves;
 
     *out = (txd_chart){.arena = arena, .graph_count = 1};
     TXD_TRY(txd_curves_open(&curves, arena, recording, whole));
-    if (strcmp(site, whole) == 0)
-        site = default_site(&curves, arena);
-    if (!site)
-        return TXD_ERR_MEMORY;
-    *graph = (txd_graph){.x_title = "layer",
-                         .y_title = "gradient norm",
-                         .logarithmic = true,
-                         .ordered = true};
-    TXD_TRY(fill_graph(graph, arena, &curves, request, site));
-    if (is_parameters(site))
-        txd_graph_gradient_band(graph);
-    return describe(out, &curves, site);
+    if (is_whole(request->site))
+        out->graph_count = default_sites(sites, &curves, arena);
+    for (size_t i = 0; i < out->graph_count; i++) {
+        txd_graph *graph = &out->graphs[i];
+
+        if (!sites[i])
+            return TXD_ERR_MEMORY;
+        *graph =
+            (txd_graph){.x_title = "layer",
+                        .y_title = i ? "gradient norm at the input" : "gradient norm",
+                        .logarithmic = true,
+                        .ordered = true};
+        TXD_TRY(fill_graph(graph, arena, &curves, request, sites[i]));
+        if (is_parameters(sites[i]))
+            txd_graph_gradient_band(graph);
+    }
+    return describe(out, &curves, sites);
 }
 
 static txd_status draw(txd_drawing *out, const txd_trace *recording,
@@ -209,7 +247,7 @@ static txd_status draw(txd_drawing *out, const txd_trace *recording,
 
 static bool draws(const txd_figure_request *request)
 {
-    return strcmp(request->site, "series/grad_norm") == 0 ||
+    return strcmp(request->site, whole) == 0 ||
            (request->layer < 0 && strchr(request->site, '*') &&
             txd_ends_in(request->site, "@grad"));
 }
@@ -218,6 +256,8 @@ const txd_figure txd_figure_gradients = {
     .name = "gradients",
     .sentence = "norms of gradients by layer, a line per step, with the healthy band",
     .usage = "txdiag plot REC.h5 'layers.*@grad' -o FILE",
+    .heading = "Gradients by layer",
+    .laws = "grad_range",
     .draws = draws,
     .draw = draw,
 };

@@ -372,5 +372,6 @@ const txd_figure txd_figure_norm_output = {
     .sentence = "how much the outputs of norms vary, by layer, with the usual band",
     .usage = "txdiag plot REC.h5 norm_output -o FILE",
     .heading = "Outputs of the norms",
+    .laws = "norm_moments norm_output",
     .draw = draw,
 };

@@ -10,6 +10,10 @@
 #include "viz/read/curves.h"
 #include "viz/figures/figures.h"
 
+/* How many times longer or shorter than tokens' positions may be before the law
+ * position_norm fails, unless it is told otherwise. */
+#define FACTOR 10
+
 enum { MOST_TICS = 26 };
 
 /* Columns of the series, (step, site). */
@@ -205,6 +209,47 @@ static txd_status describe(txd_chart *chart, const txd_curves *curves)
                             : status;
 }
 
+/* The ratio of a step, if it is farther from 1 than *worst. */
+static bool is_worse(double *worst, const double *mean, const size_t rows[2])
+{
+    double ratio = mean[rows[1]] / mean[rows[0]];
+
+    if (!isfinite(ratio) || (*worst >= 0 && !(fabs(log(ratio)) > fabs(log(*worst)))))
+        return false;
+    *worst = ratio;
+    return true;
+}
+
+/* Positions beside what they are added to, in words: a ratio is hard to read from a
+ * chart. */
+static txd_status note_positions(txd_chart *chart, const txd_curves *curves,
+                                 const columns *all, const size_t steps[2])
+{
+    static const char *const tokens[] = {"embed.scaled", "embed.in", "embed.tok"};
+    size_t rows[2], token = 0, at = steps[0];
+    double worst = -1;
+    int64_t *numbers;
+    char line[200];
+
+    while (token < 3 && !txd_curves_find(&rows[0], curves, tokens[token]))
+        token++;
+    if (token == 3 || !txd_curves_find(&rows[1], curves, "embed.pos"))
+        return TXD_OK;
+    for (size_t step = steps[0]; step < steps[1]; step++)
+        if (is_worse(&worst, all->mean + step * curves->site_count, rows))
+            at = step;
+    if (worst < 0)
+        return TXD_OK;
+    TXD_TRY(txd_step_numbers(&numbers, curves->arena, curves->recording, steps[1]));
+    snprintf(line, sizeof line,
+             "Positions beside tokens: embed.pos is %.3g times as long as %s (step "
+             "%lld); usual is %g to %d",
+             worst, tokens[token], (long long)numbers[at], 1.0 / FACTOR, FACTOR);
+    return txd_chart_note(
+        chart, false,
+        worst * FACTOR < 1 || worst > FACTOR ? TXD_COLOUR_LEAK : TXD_COLOUR_INK, line);
+}
+
 static txd_status read_columns(columns *out, const txd_curves *curves)
 {
     TXD_TRY(txd_curves_read(&out->vectors, curves, "vectors"));
@@ -239,7 +284,8 @@ txd_status txd_chart_norms(txd_chart *out, txd_arena *arena, const txd_trace *re
     TXD_TRY(add_tics(graph, &curves, &from));
     txd_graph_range(range, graph);
     graph->logarithmic = range[0] > 0 && range[1] / range[0] > 30;
-    return describe(out, &curves);
+    TXD_TRY(describe(out, &curves));
+    return note_positions(out, &curves, &all, steps);
 }
 
 static txd_status draw(txd_drawing *out, const txd_trace *recording,
@@ -257,6 +303,8 @@ const txd_figure txd_figure_norms = {
     .name = "norms",
     .sentence = "lengths of tokens' vectors: embeddings, positions, residual stream",
     .usage = "txdiag plot REC.h5 series/norms -o FILE",
+    .heading = "Norms of embeddings and of the stream",
+    .laws = "position_norm",
     .draws = draws,
     .draw = draw,
 };

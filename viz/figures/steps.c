@@ -161,13 +161,18 @@ static txd_status describe(txd_chart *chart, const txd_trace *recording)
     return txd_chart_note_recording(chart, recording);
 }
 
+/* Who asks for a column gets its one point. */
+static bool names_a_column(const txd_figure_request *request)
+{
+    return request->site && strncmp(request->site, "steps/", 6) == 0;
+}
+
 txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *recording,
                            const txd_figure_request *request)
 {
     txd_graph *graph = out->graphs;
     column loss, norm;
 
-    (void)request;
     *out = (txd_chart){.arena = arena};
     TXD_TRY(read_column(&loss, arena, recording, "steps/loss"));
     TXD_TRY(read_column(&norm, arena, recording, "steps/grad_norm"));
@@ -193,6 +198,10 @@ txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *re
                         loss.values
                             ? "no token predicts another, so there is no loss"
                             : "neither a loss nor a gradient norm was recorded");
+    if (loss.count < 2 && norm.count < 2 && !names_a_column(request))
+        return txd_fail(TXD_ERR_MISSING,
+                        "steps: a curve needs several steps, one was recorded "
+                        "(input.steps in model.cfg)");
     return describe(out, recording);
 }
 
@@ -202,15 +211,12 @@ static txd_status draw(txd_drawing *out, const txd_trace *recording,
     return txd_chart_figure(out, txd_chart_steps, recording, request);
 }
 
-static bool draws(const txd_figure_request *request)
-{
-    return strncmp(request->site, "steps/", 6) == 0;
-}
-
 const txd_figure txd_figure_steps = {
     .name = "steps",
     .sentence = "the loss and the norm of the gradient over steps",
     .usage = "txdiag plot REC.h5 steps/loss -o FILE",
-    .draws = draws,
+    .heading = "Loss and gradient over steps",
+    .laws = "initial_loss",
+    .draws = names_a_column,
     .draw = draw,
 };
