@@ -75,7 +75,7 @@ START_TEST(what_is_not_recorded_is_refused_with_the_choices)
                   "to 2");
     check_refused(&recording, ask("layers.2.attn.q@grad", -1, -1), TXD_ERR_CONFIG,
                   "points = \"layers.*.attn.q@grad\"; } );");
-    check_refused(&recording, ask("entropy", -1, -1), TXD_ERR_CONFIG,
+    check_refused(&recording, ask("row/entropy", -1, -1), TXD_ERR_CONFIG,
                   "did you mean rows/entropy?");
     request = ask("layers.1.attn.weights", -1, 0);
     request.step = 5;
