@@ -6,6 +6,7 @@
  */
 #include "cli/output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include "cli/guard.h"
 #include "cli/printable.h"
+#include "viz/draw/keep.h"
 
 static void say(const char *message)
 {
@@ -93,6 +95,8 @@ static bool is_ours(const char *path, txd_output_kind kind)
     if (kind == TXD_OUTPUT_PICTURE)
         return memcmp(head, "\x89PNG", 4) == 0 || memcmp(head, "%PDF", 4) == 0 ||
                strncmp(head, "<?xml", 5) == 0 || strncmp(head, "<svg", 4) == 0;
+    if (kind == TXD_OUTPUT_SCRIPT)
+        return strncmp(head, TXD_KEPT_MARK, sizeof TXD_KEPT_MARK - 1) == 0;
     if (kind == TXD_OUTPUT_PAGE)
         return strstr(head, "txdiag report</title>") != NULL;
     return count == 0 || strncmp(head, "txdiag", 6) == 0 ||
@@ -129,7 +133,8 @@ static txd_status check_folder(const char *folder, const char *path)
 txd_status txd_output_check(const char *path, txd_output_kind kind, bool force)
 {
     static const char *const kinds[] = {"a txdiag recording", "a picture",
-                                        "a txdiag report", "a page of txdiag"};
+                                        "a txdiag report", "a page of txdiag",
+                                        "a script of txdiag"};
     char folder[4096];
     struct stat info;
 
@@ -174,6 +179,37 @@ txd_status txd_output_page(const char *folder, const char *input, bool force)
                         strerror(errno));
     TXD_TRY(txd_output_differs(path, input));
     return txd_output_check(path, TXD_OUTPUT_PAGE, force);
+}
+
+static bool is_empty(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    size_t count = 0;
+
+    if (!entries)
+        return false;
+    while (readdir(entries))
+        count++;
+    closedir(entries);
+    return count <= 2; /* "." and ".." */
+}
+
+txd_status txd_output_kept(const char *folder, bool force)
+{
+    char path[4096];
+    struct stat info;
+    int length = snprintf(path, sizeof path, "%s/picture.gp", folder);
+
+    if (length < 0 || (size_t)length >= sizeof path)
+        return txd_fail(TXD_ERR_IO, "%.40s...: a path of %d bytes", folder, length);
+    if (stat(folder, &info) != 0 && errno == ENOENT)
+        return TXD_OK;
+    if (!force && S_ISDIR(info.st_mode) && stat(path, &info) != 0 && !is_empty(folder))
+        return txd_fail(TXD_ERR_IO,
+                        "%s holds other files, which could be replaced: choose a new "
+                        "folder, or say --force",
+                        folder);
+    return txd_output_check(path, TXD_OUTPUT_SCRIPT, force);
 }
 
 char *txd_output_stem(txd_arena *arena, const char *path, const char *ending)

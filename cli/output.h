@@ -25,6 +25,7 @@ typedef enum txd_output_kind {
     TXD_OUTPUT_PICTURE,
     TXD_OUTPUT_TEXT, /* a report of `check` */
     TXD_OUTPUT_PAGE,
+    TXD_OUTPUT_SCRIPT, /* of `plot --gp` */
 } txd_output_kind;
 
 /* Fails unless a new file `path` can be made: its folder is there and writable, and
@@ -37,6 +38,10 @@ txd_status txd_output_differs(const char *output, const char *input);
 /* Fails unless a page about `input` can be written to folder/index.html. The folder is
  * created if only it is missing. */
 txd_status txd_output_page(const char *folder, const char *input, bool force);
+
+/* Fails unless a script and its data can be kept in a folder: one that is not there, is
+ * empty, or holds an earlier script. */
+txd_status txd_output_kept(const char *folder, bool force);
 
 /* The file name of `path` with `ending` instead of its own: where an output goes that
  * nobody named. In `arena`; NULL when memory runs out. */

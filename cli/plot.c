@@ -49,9 +49,11 @@ static txd_status read_request(txd_figure_request *request, const txd_options *o
     request->scale = (txd_scale)scale;
     request->pool = (txd_pool)pool;
     request->path = txd_options_value(options, "output");
-    if (!request->path)
+    request->keep = txd_options_value(options, "gp");
+    if (!request->path && !request->keep)
         return txd_fail(TXD_ERR_ARGUMENT,
-                        "plot needs -o FILE.png, FILE.svg or FILE.pdf: where to draw");
+                        "plot needs -o FILE.png, FILE.svg or FILE.pdf: where to draw "
+                        "(or --gp DIR, for a script that draws)");
     return TXD_OK;
 }
 
@@ -64,8 +66,12 @@ static txd_status plot_recording(const txd_options *options, txd_arena *arena)
     txd_status status;
 
     TXD_TRY(read_request(&request, options, arena));
-    TXD_TRY(txd_output_differs(request.path, path));
-    TXD_TRY(txd_output_check(request.path, TXD_OUTPUT_PICTURE, options->force));
+    if (request.path) {
+        TXD_TRY(txd_output_differs(request.path, path));
+        TXD_TRY(txd_output_check(request.path, TXD_OUTPUT_PICTURE, options->force));
+    }
+    if (request.keep)
+        TXD_TRY(txd_output_kept(request.keep, options->force));
     status = txd_guard_open(&recording, path, &partial);
     if (partial)
         txd_output_say(options, "%s is not there; reading %s.part", path, path);
@@ -73,8 +79,10 @@ static txd_status plot_recording(const txd_options *options, txd_arena *arena)
         status = txd_plot(recording, &request);
     txd_trace_destroy(recording);
     txd_guard_end();
-    if (status == TXD_OK)
+    if (status == TXD_OK && request.path)
         txd_output_say(options, "drew %s", request.path);
+    if (status == TXD_OK && request.keep)
+        txd_output_say(options, "kept %s/picture.gp and its data", request.keep);
     return status;
 }
 
@@ -100,15 +108,17 @@ static const txd_option options[] = {
     {"key", 0, "RANGE", "only these keys"},
     {"scale", 0, "SCALE", "auto (default: log where linear is dark), linear or log"},
     {"pool", 0, "POOL", "of long sequences a cell shows: max (default) or mean"},
+    {"gp", 0, "DIR", "keep gnuplot's script and its data as text, to restyle them"},
     {NULL, 0, NULL, NULL},
 };
 
 const txd_command txd_command_plot = {
     .name = "plot",
     .sentence = "draw one site of a recording",
-    .usage = "REC.h5 SITE [--layer N] [--head N] [--step N] [--batch N]\n"
-             "                   [--query RANGE] [--key RANGE] [--pool max|mean]\n"
-             "                   [--scale auto|linear|log] -o FILE.png|svg|pdf",
+    .usage =
+        "REC.h5 SITE [--layer N] [--head N] [--step N] [--batch N]\n"
+        "                   [--query RANGE] [--key RANGE] [--pool max|mean]\n"
+        "                   [--scale auto|linear|log] [--gp DIR] -o FILE.png|svg|pdf",
     .help =
         "Draws the values at a site: one head as a matrix of queries (rows, the first\n"
         "on top) and keys, or all layers and heads side by side. The half that the\n"
@@ -117,6 +127,9 @@ const txd_command txd_command_plot = {
         "loss (and the gradient's norm) over steps, series/norms the norms of\n"
         "embeddings and of the residual stream. Characters of labels that fonts may\n"
         "lack are written as their codes, <U+65E5>, but for SVG.\n"
+        "\n"
+        "--gp keeps what gnuplot was given, commented, and its data as text: restyle\n"
+        "it, and draw again with `cd DIR && gnuplot picture.gp`.\n"
         "\n"
         "  txdiag plot mini.h5 layers.0.attn.weights --head 1 -o head.png\n"
         "  txdiag plot mini.h5 'layers.*.attn.weights' -o overview.png\n"

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "viz/draw/keep.h"
 #include "viz/figures/figures.h"
 
 static const char *pooled_site(const txd_figure_request *request)
@@ -118,12 +119,13 @@ txd_status txd_plot(const txd_trace *recording, const txd_figure_request *reques
 {
     txd_figure_request actual = *request;
     const txd_figure *figure;
-    txd_image_kind kind;
+    txd_image_kind kind = TXD_IMAGE_PNG;
     txd_drawing drawing;
     txd_text picture;
     txd_status status;
 
-    TXD_TRY(txd_image_kind_of(&kind, request->path));
+    if (request->path || !request->keep)
+        TXD_TRY(txd_image_kind_of(&kind, request->path));
     if (!request->site || !*request->site)
         return txd_site_unknown(recording, "");
     name_input(&actual, recording);
@@ -132,9 +134,11 @@ txd_status txd_plot(const txd_trace *recording, const txd_figure_request *reques
     status = txd_drawing_init(&drawing, kind);
     if (status == TXD_OK)
         status = figure->draw(&drawing, recording, &actual);
-    if (status == TXD_OK)
+    if (status == TXD_OK && request->keep)
+        status = txd_drawing_keep(&drawing, request->keep);
+    if (status == TXD_OK && request->path)
         status = txd_drawing_image(&picture, &drawing);
-    if (status == TXD_OK)
+    if (status == TXD_OK && request->path)
         status = txd_file_replace(request->path, picture.data, picture.length);
     txd_drawing_finish(&drawing);
     txd_text_finish(&picture);

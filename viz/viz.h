@@ -27,7 +27,10 @@ typedef struct txd_figure_request {
     txd_range query, key; /* zoom; empty = all */
     txd_scale scale;
     txd_pool pool;
-    const char *path; /* ends in .png, .svg or .pdf */
+    const char *path; /* ends in .png, .svg or .pdf; NULL = only `keep` */
+    /* The folder to keep script and data in (viz/draw/keep.h); NULL = none. Without a
+     * path they are for a PNG, and gnuplot is not needed. */
+    const char *keep;
     /* A recording of the same model and tokens to compare with; NULL = none. */
     const txd_trace *other;
 } txd_figure_request;

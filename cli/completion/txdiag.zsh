@@ -40,6 +40,7 @@ _txdiag() {
         '--layer[layer]:n:' '--head[head]:n:' '--step[step]:n:' '--batch[row]:n:' \
         '--query[queries]:range:' '--key[keys]:range:' \
         '--scale[scale]:scale:(auto linear log)' '--pool[what a cell shows]:pool:(max mean)' \
+        '--gp[keep script and data]:folder:_files -/' \
         '1:recording:_files' '2:site:{_txdiag_names points}' ;;
     report) _arguments $everywhere '(-o --output)'{-o,--output}'[folder]:folder:_files -/' \
         '*:file:_files' ;;
