@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
 import browser  # noqa: E402
 import h5py  # noqa: E402
+import page_cells  # noqa: E402
 from program import (SOURCE, equal, exits, finish, holds, ok, skip,  # noqa: E402
                      txdiag, write)
 
@@ -92,10 +93,11 @@ def page_is_sound(web, name):
     for scripts in (True, False):
         web.emulate(scripts=scripts)
         web.open(path)
-        for size in (WIDE, NARROW):
-            looks(web, name, size, scripts=scripts)
-            looks(web, name, size, scripts=scripts, dark=True)
+        looks(web, name, WIDE, scripts=scripts)
+        looks(web, name, NARROW, scripts=scripts, dark=True)
         if scripts:
+            looks(web, name, WIDE, dark=True)
+            looks(web, name, NARROW)
             looks(web, name, PAPER, paper=True)
             equal(f"{name}: every link leads to a place of the page",
                   web.evaluate(TARGETS), [])
@@ -128,6 +130,7 @@ def main():
         for name in pages:
             page_is_sound(web, name)
         hostile_is_text(web)
+        page_cells.work(web, HOSTILE[:4])
     finish()
 
 
