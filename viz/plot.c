@@ -9,7 +9,7 @@
 
 static const char *pooled_site(const txd_figure_request *request)
 {
-    return txd_pooled_site(txd_site_attention(request->site));
+    return txd_pooled_site_by(txd_site_attention(request->site), request->pool);
 }
 
 /* True for weights that were not recorded in full, where pooled maps were: the rule for

@@ -15,9 +15,10 @@ extern "C" {
 #endif
 
 enum {
-    TXD_MAP_LABELS = 64, /* longest axis on which every place is labelled */
-    TXD_MAP_CELLS = 700, /* most cells per axis; more places share cells */
-    TXD_FLAG_LEAK = 1,   /* a hidden cell that is not silent */
+    TXD_MAP_LABELS = 64,      /* longest axis on which every place is labelled */
+    TXD_MAP_CELLS = 700,      /* most cells per axis; more places share cells */
+    TXD_PEAK_STANDS_OUT = 20, /* times an even share; less is not worth a word */
+    TXD_FLAG_LEAK = 1,        /* a hidden cell that is not silent */
     TXD_FLAG_NONFINITE = 2,
     TXD_FLAG_UNKNOWN = 4, /* nothing is known of the cell */
     TXD_MAPS = 3,         /* most maps on one sheet */
@@ -58,9 +59,11 @@ typedef struct txd_map {
     double *cells;        /* rows x columns; NaN = blank */
     unsigned char *flags; /* the same shape: TXD_FLAG_* */
     txd_marks leaks, nonfinite;
-    txd_peak peak;      /* times 0 = not known */
-    bool point_at_peak; /* arrows outside of the frame show its row and column */
-    double low, high;   /* of the colours */
+    txd_peak peak; /* times 0 = not known */
+    double
+        pointed[2]; /* its row and column in cells, for arrows outside of the frame */
+    bool is_pointed;
+    double low, high; /* of the colours */
     bool logarithmic, square;
     size_t limit; /* most cells per axis; 0 = TXD_MAP_CELLS */
     size_t side;  /* pixels that an axis should take; 0 = TXD_MAP_CELLS */
@@ -116,9 +119,10 @@ txd_status txd_map_note_scale(txd_map *map, const char *before);
 /* Adds a cleaned line above or below, in the map's arena. */
 txd_status txd_map_note(txd_map *map, bool above, const char *colour, const char *text);
 
-/* Names the peak below and points at it, if the map is too fine to be read cell by cell
- * and the peak stands out. */
-txd_status txd_map_note_peak(txd_map *map);
+/* Names the peak below and points at it, if it is drawn and stands out, and the map is
+ * too fine to be read cell by cell. `cell` says in which row and column of a pooled map
+ * it is; NULL: the map is of the weights themselves. */
+txd_status txd_map_note_peak(txd_map *map, const size_t cell[2]);
 
 /* The arrows to the peak; nothing if none is to be pointed at. */
 void txd_map_point(txd_text *out, const txd_map *map, const txd_sheet *sheet,

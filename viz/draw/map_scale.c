@@ -38,7 +38,8 @@ static bool extremes(double out[3], const txd_map *map)
     return out[0] <= out[2];
 }
 
-/* Six decades at most, so that the colours of large values stay apart. */
+/* Six decades at most, so that the colours of large values stay apart; two at least, so
+ * that the bar has numbers. */
 static txd_status scale_log(txd_map *map, const double extreme[3])
 {
     if (extreme[0] < 0)
@@ -49,7 +50,7 @@ static txd_status scale_log(txd_map *map, const double extreme[3])
     map->logarithmic = true;
     map->high = isfinite(extreme[1]) ? clamp(extreme[2], 1e-280, LARGEST) : 1;
     map->low = isfinite(extreme[1]) ? extreme[1] : 1e-6;
-    map->low = clamp(map->low, map->high * 1e-6, map->high * 0.1);
+    map->low = clamp(map->low, map->high * 1e-6, map->high * 0.01);
     for (size_t i = 0; i < map->rows.cells * map->columns.cells; i++)
         if (!isnan(map->cells[i]))
             map->cells[i] = clamp(map->cells[i], map->low, map->high);

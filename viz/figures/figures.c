@@ -78,9 +78,17 @@ txd_pooling txd_pooling_of(const txd_claim *claim, const char *site,
     return out;
 }
 
+const char *txd_pooled_site_by(txd_attention_kind kind, txd_pool pool)
+{
+    static const char *const names[2][2] = {{"pooled/max", "pooled/mean"},
+                                            {"cross_pooled/max", "cross_pooled/mean"}};
+
+    return names[kind == TXD_ATTENTION_CROSS][pool == TXD_POOL_MEAN];
+}
+
 const char *txd_pooled_site(txd_attention_kind kind)
 {
-    return kind == TXD_ATTENTION_CROSS ? "cross_pooled/max" : "pooled/max";
+    return txd_pooled_site_by(kind, TXD_POOL_MAX);
 }
 
 bool txd_site_is_weights(const char *site)

@@ -42,6 +42,20 @@ txd_status txd_mark_rows(txd_map *map, const txd_claim *claim, const txd_slice *
 
 /* What is recorded of an attention's weights where they are not recorded in full. */
 const char *txd_pooled_site(txd_attention_kind kind);
+const char *txd_pooled_site_by(txd_attention_kind kind, txd_pool pool);
+
+/* The cell, of `side`, that holds a token of a pooled axis. */
+size_t txd_pooled_cell(size_t token, size_t side, size_t tokens);
+
+/* Turns a request's ranges of tokens into those of a pooled map's cells. ERR_CONFIG,
+ * with the way to record the weights in full, if the cells are too large to zoom in. */
+txd_status txd_pooled_zoom(txd_figure_request *request, const txd_pooling *pooling,
+                           const txd_slice *slice);
+
+/* The weight that stands out most of a layer and head, by the row statistics, which
+ * know its query and key however coarse the maps; times 0 if they do not tell. */
+txd_status txd_peak_of_rows(txd_peak *out, const txd_claim *claim,
+                            const txd_slice *slice);
 
 /* Whether a site is the weights of an attention: "layers.*.cross.weights". */
 bool txd_site_is_weights(const char *site);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "viz/figures/figures.h"
+#include "viz/read/recorded.h"
 
 static txd_status set_title(txd_map *map, const txd_slice *slice)
 {
@@ -107,7 +108,7 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     TXD_TRY(txd_map_note_scale(map, line));
     TXD_TRY(txd_map_note_recording(map, slice->recording));
     if (txd_site_is_weights(slice->site))
-        TXD_TRY(txd_map_note_peak(map));
+        TXD_TRY(txd_map_note_peak(map, NULL));
     TXD_TRY(note_blank(map, claim, slice, &blank));
     return note_grey(map);
 }
@@ -121,6 +122,7 @@ static txd_status draw(txd_drawing *out, const txd_trace *recording,
     txd_status status;
 
     TXD_TRY(txd_slice_find(&slice, recording, request));
+    TXD_TRY(txd_recorded_slice(&slice));
     status = txd_claim_init(&claim, recording, slice.step);
     if (status == TXD_OK)
         status = fill(&map, &slice, &claim, request);

@@ -16,6 +16,7 @@ enum { WHOLE = 960, LEAST_PANEL = 6, MOST_PANEL = 200, MOST_SIDE = 8192, GAP = 4
 
 typedef struct mosaic {
     txd_map *map; /* of the whole picture */
+    const char *site;
     txd_panels *panels;
     txd_arena *scratch; /* of one panel */
     size_t panel[2];    /* height and width of a panel in pixels, 0 before the first */
@@ -24,6 +25,8 @@ typedef struct mosaic {
     txd_text frames;
     int leak_layer;
     size_t leak_head, nonfinite_head, queries, keys;
+    int peak_layer;
+    size_t peak_head;
     int nonfinite_layer;
 } mosaic;
 
@@ -117,6 +120,11 @@ static void count_marks(mosaic *m, const txd_map *panel, int layer, size_t head)
     txd_marks *leaks = &m->map->leaks, *nonfinite = &m->map->nonfinite;
     size_t total = leaks->total + panel->leaks.total;
 
+    if (panel->peak.times > m->map->peak.times) {
+        m->map->peak = panel->peak;
+        m->peak_layer = layer;
+        m->peak_head = head;
+    }
     if (panel->leaks.total && (!leaks->total || panel->leaks.worst > leaks->worst)) {
         *leaks = panel->leaks;
         m->leak_layer = layer;
@@ -208,6 +216,23 @@ static txd_status note_marks(mosaic *m)
     return txd_map_note(m->map, false, TXD_COLOUR_NONFINITE, line);
 }
 
+/* A panel has too few pixels for arrows. */
+static txd_status note_peak(mosaic *m)
+{
+    const txd_peak *peak = &m->map->peak;
+    char line[256];
+
+    if (m->zoom[0] > 1 || peak->times < TXD_PEAK_STANDS_OUT ||
+        !txd_site_is_weights(m->site))
+        return TXD_OK;
+    snprintf(line, sizeof line,
+             "Furthest above an even share: %.3g in layer %d, head %zu, query %zu, %s "
+             "%zu, %.0f times 1/%zu",
+             peak->value, m->peak_layer, m->peak_head, peak->row,
+             key_word(m->panels, true), peak->column, peak->times, peak->seen);
+    return txd_map_note(m->map, false, TXD_COLOUR_INK, line);
+}
+
 /* Queries or keys along a side of a panel, which pooled maps have fewer cells for. */
 static size_t tokens(const mosaic *m, int side)
 {
@@ -220,6 +245,7 @@ static size_t tokens(const mosaic *m, int side)
 static txd_status describe(mosaic *m, const txd_figure_request *request)
 {
     const txd_panels *panels = m->panels;
+    bool mean = request->pool == TXD_POOL_MEAN;
     txd_map *map = m->map;
     char line[400], pooled[120] = "";
 
@@ -231,9 +257,11 @@ static txd_status describe(mosaic *m, const txd_figure_request *request)
         return TXD_ERR_MEMORY;
     if (panels->pooled)
         snprintf(pooled, sizeof pooled,
-                 " (maxima of cells, as recorded by the probe pooled)");
+                 " (%s of cells, as recorded by the probe pooled)",
+                 mean ? "means" : "maxima");
     else if (m->queries > m->limit || m->keys > m->limit)
-        snprintf(pooled, sizeof pooled, " (each pixel the largest of its cell)");
+        snprintf(pooled, sizeof pooled, " (each pixel the %s of its cell)",
+                 mean ? "mean" : "largest");
     snprintf(line, sizeof line,
              "step %d, batch %d; each panel: %zu queries down, %zu %s across%s; one "
              "scale for all: %s from %.3g to %.3g",
@@ -244,6 +272,11 @@ static txd_status describe(mosaic *m, const txd_figure_request *request)
     TXD_TRY(txd_map_note(map, true, TXD_COLOUR_QUIET, line));
     TXD_TRY(txd_map_note_recording(map, panels->recording));
     TXD_TRY(note_marks(m));
+    TXD_TRY(note_peak(m));
+    if (panels->missing)
+        TXD_TRY(txd_map_note(map, false, TXD_COLOUR_QUIET,
+                             "Panels without any cell: heads that `record` of this "
+                             "run does not select"));
     return txd_map_note(map, false, TXD_COLOUR_QUIET,
                         panels->claim->configured && panels->claim->has_inputs
                             ? "Blank: hidden by the claimed mask, or not computed"
@@ -276,7 +309,7 @@ static txd_status draw_claimed(txd_drawing *out, const txd_claim *claim,
 {
     txd_map map = {.arena = out->arena};
     txd_panels panels;
-    mosaic m = {.map = &map, .panels = &panels};
+    mosaic m = {.map = &map, .panels = &panels, .site = request->site};
     txd_status status;
 
     TXD_TRY(txd_panels_find(&panels, claim, request));

@@ -5,6 +5,7 @@
  * pairs and is hidden only if all of them are.
  */
 #include "viz/figures/panels.h"
+#include "viz/read/recorded.h"
 
 #include <string.h>
 
@@ -64,7 +65,7 @@ static int named_layer(const txd_figure_request *request)
 
 static txd_status find_pooled(txd_panels *panels, const txd_figure_request *request)
 {
-    const char *pooled_site = txd_pooled_site(panels->kind);
+    const char *pooled_site = txd_pooled_site_by(panels->kind, request->pool);
     int only = named_layer(request);
     txd_trace_info info;
     size_t entry, layers, first;
@@ -97,9 +98,9 @@ txd_status txd_panels_find(txd_panels *out, const txd_claim *claim,
 {
     txd_attention_kind kind = txd_site_attention(request->site);
     size_t values = 0, entry;
-    bool has_pooled =
-        txd_site_is_weights(request->site) &&
-        txd_trace_find(claim->recording, &entry, txd_pooled_site(kind)) == TXD_OK;
+    bool has_pooled = txd_site_is_weights(request->site) &&
+                      txd_trace_find(claim->recording, &entry,
+                                     txd_pooled_site_by(kind, request->pool)) == TXD_OK;
     txd_status status;
 
     *out = (txd_panels){.recording = claim->recording,
@@ -151,6 +152,7 @@ txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t h
     map->limit = limit;
     TXD_TRY(txd_slice_find(&slice, panels->recording, &request));
     if (panels->pooled) {
+        TXD_TRY(txd_pooled_zoom(&request, &panels->pooling, &slice));
         blank_pooled(&blank, panels, &slice);
     } else {
         lengths[0] = txd_axis_filled(panels->claim, &slice, slice.row_axis);
@@ -160,9 +162,17 @@ txd_status txd_panels_fill(txd_map *map, txd_panels *panels, int layer, size_t h
     }
     map->loud = blank.silent == TXD_SILENT_MASKED ? "not masked" : "not 0";
     TXD_TRY(txd_map_select(map, &slice, &request, lengths));
+    if (txd_recorded_slice(&slice) != TXD_OK) {
+        panels->missing++;
+        return TXD_OK;
+    }
     TXD_TRY(txd_map_fill(map, &slice, &blank));
-    if (panels->pooled)
-        return txd_mark_rows(map, panels->claim, &slice, &panels->pooling,
-                             &panels->leaks_by_row);
-    return TXD_OK;
+    if (!panels->pooled)
+        return TXD_OK;
+    TXD_TRY(txd_peak_of_rows(&map->peak, panels->claim, &slice));
+    if (!txd_range_has(&panels->request.query, map->peak.row) ||
+        !txd_range_has(&panels->request.key, map->peak.column))
+        map->peak.times = 0;
+    return txd_mark_rows(map, panels->claim, &slice, &panels->pooling,
+                         &panels->leaks_by_row);
 }

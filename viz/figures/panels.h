@@ -24,6 +24,7 @@ typedef struct txd_panels {
     txd_pooling pooling;   /* of the pooled maps of this step */
     unsigned char *hidden; /* of the pooled cells of layer `hidden_layer` */
     int hidden_layer;
+    size_t missing;    /* panels so far that were not recorded, and stay blank */
     bool leaks_by_row; /* leaks of pooled maps come from the row statistics */
 } txd_panels;
 

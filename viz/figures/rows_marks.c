@@ -48,20 +48,14 @@ static bool find_cell(size_t *out, const txd_axis *axis, size_t place)
     return false;
 }
 
-/* Cell i of `side` begins at token floor(i * tokens / side). */
-static size_t pooled_cell(size_t token, size_t side, size_t tokens)
-{
-    return ((token + 1) * side - 1) / tokens;
-}
-
 static void mark_row(txd_map *map, size_t query, size_t key, double weight,
                      const txd_pooling *pooling)
 {
     const size_t *cells = pooling->cells, *tokens = pooling->tokens;
     size_t row, column;
 
-    if (!find_cell(&row, &map->rows, pooled_cell(query, cells[0], tokens[0])) ||
-        !find_cell(&column, &map->columns, pooled_cell(key, cells[1], tokens[1])))
+    if (!find_cell(&row, &map->rows, txd_pooled_cell(query, cells[0], tokens[0])) ||
+        !find_cell(&column, &map->columns, txd_pooled_cell(key, cells[1], tokens[1])))
         return;
     map->flags[row * map->columns.cells + column] |= TXD_FLAG_LEAK;
     if (map->leaks.total == 0 || weight > map->leaks.worst) {
@@ -105,5 +99,31 @@ txd_status txd_mark_rows(txd_map *map, const txd_claim *claim, const txd_slice *
     for (size_t q = 0; q < of.tokens[0]; q++)
         if (weights[q] > 0 && places[q] >= 0 && places[q] < (double)of.tokens[1])
             mark_row(map, q, (size_t)places[q], weights[q], &of);
+    return TXD_OK;
+}
+
+txd_status txd_peak_of_rows(txd_peak *out, const txd_claim *claim,
+                            const txd_slice *slice)
+{
+    static const char *const columns[2][3] = {
+        {"rows/peak", "rows/peak_key", "rows/seen"},
+        {"cross_rows/peak", "cross_rows/peak_key", "cross_rows/seen"}};
+    bool cross = txd_site_attention(slice->site) == TXD_ATTENTION_CROSS;
+    double *values[3];
+    size_t count[3] = {0};
+
+    *out = (txd_peak){.times = 0};
+    for (int i = 0; i < 3; i++) {
+        TXD_TRY(read_rows(&values[i], &count[i], claim, slice, columns[cross][i]));
+        if (!values[i] || count[i] != count[0])
+            return TXD_OK;
+    }
+    for (size_t q = 0; q < count[0]; q++) {
+        double times = values[0][q] * values[2][q];
+
+        if (times > out->times && values[1][q] >= 0)
+            *out = (txd_peak){times, values[0][q], q, (size_t)values[1][q],
+                              (size_t)values[2][q]};
+    }
     return TXD_OK;
 }
