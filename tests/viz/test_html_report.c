@@ -98,8 +98,13 @@ START_TEST(the_page_tells_what_was_found_before_it_shows_pictures)
                                        "key 4"));
     ck_assert_ptr_nonnull(strstr(page, "measured 0.5, allowed 0"));
     ck_assert(strstr(page, "<h2>Findings") < strstr(page, "<h2>Figures"));
-    ck_assert_uint_eq(count_of(page, "src=\"data:image/png;base64,iVBORw0KGgo"), 2);
-    ck_assert_uint_eq(count_of(page, "<img alt=\""), 2);
+    ck_assert_uint_eq(count_of(page, "id=\"figure-overview\""), 1);
+    ck_assert_uint_eq(count_of(page, "id=\"figure-finding-1\""), 1);
+    ck_assert_uint_eq(count_of(page, "href=\"#figure-finding-1\""), 1);
+    ck_assert_uint_ge(count_of(page, "<figure "), 2);
+    ck_assert_uint_eq(count_of(page, "src=\"data:image/png;base64,iVBORw0KGgo"),
+                      count_of(page, "<figure "));
+    ck_assert_uint_eq(count_of(page, "<img alt=\""), count_of(page, "<figure "));
     ck_assert_uint_eq(count_of(page, "://"), 0);
     ck_assert_ptr_nonnull(strstr(page, "</html>\n"));
     free(page);

@@ -30,15 +30,17 @@ static void write_section(txd_text *page)
     add_pick(page, "head", "Head");
     add_pick(page, "scale", "Colours");
     add_pick(page, "pool", "Cells show");
-    txd_text_add(page,
-                 "</div>\n<p id=\"map-title\"></p>\n"
-                 "<canvas id=\"map\" tabindex=\"0\" role=\"img\" "
-                 "aria-describedby=\"readout\"></canvas>\n"
-                 "<p id=\"readout\" aria-live=\"polite\"></p>\n"
-                 "<p class=\"quiet\">Blank: hidden by the claimed mask, or not "
-                 "computed. Ringed in red: hidden, and yet not 0. Magenta: NaN or "
-                 "infinite. Arrow keys move by a cell, with Shift by ten. "
-                 "<span id=\"held\"></span></p>\n</section>\n");
+    txd_text_add(
+        page, "</div>\n<p id=\"map-title\"></p>\n<div class=\"stage\">\n"
+              "<canvas id=\"map\" tabindex=\"0\" role=\"img\" "
+              "aria-describedby=\"readout\"></canvas>\n<div>\n"
+              "<p id=\"readout\" aria-live=\"polite\"></p>\n"
+              "<p class=\"quiet\">Blank: hidden by the claimed mask, padding, or not "
+              "computed. Ringed in red: hidden, and yet not 0. Magenta: NaN or "
+              "infinite.</p>\n<p class=\"quiet\" id=\"held\"></p>\n"
+              "<p class=\"quiet keys\">On the map the arrow keys move by a cell, "
+              "with Shift by ten; Home and End go to the ends of a row.</p>\n"
+              "</div>\n</div>\n</section>\n");
 }
 
 static void write_data(txd_explorer *e)

@@ -81,8 +81,7 @@ static void add_seen(cell *at, double value)
     at->count++;
 }
 
-/* Rows of padded queries are judged by nobody; where cells are shared, nor do they
- * count. */
+/* Rows of padded queries are judged by nobody, and stay blank. */
 static void put(filling *f, cell *at, size_t row, size_t column, double value)
 {
     const int32_t *valid =
@@ -101,7 +100,7 @@ static void put(filling *f, cell *at, size_t row, size_t column, double value)
     } else if (f->masked && txd_mask_hides(&f->mask, row, column)) {
         if (value != 0 && valid[row])
             add_leak(at, fabs(value));
-    } else if (!valid || f->held->side == 1 || valid[row]) {
+    } else if (!valid || valid[row]) {
         add_seen(at, value);
     }
 }

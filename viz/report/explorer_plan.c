@@ -310,8 +310,8 @@ static txd_status choose(txd_held *held, txd_arena *arena,
 
         held->side = longest > LEAST_CELLS ? longest / LEAST_CELLS : 1;
         held->mean = false;
-        held->width = 2;
-        count = (size_t)(bytes / layer_bytes(held, held->side, 2, causal));
+        held->width = held->side == 1 ? 4 : 2;
+        count = (size_t)(bytes / layer_bytes(held, held->side, held->width, causal));
         if (count == 0)
             return too_large(held);
         TXD_TRY(thin_layers(held, arena, least(count, held->layer_count)));

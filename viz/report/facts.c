@@ -17,9 +17,21 @@ static void add_fact(txd_report *report, const char *name, const char *value)
     txd_text_add(&report->page, "</dd>\n");
 }
 
-static void add_meta(txd_report *report, const char *name, const char *key)
+/* What is recorded under some keys, in one line. */
+static void add_metas(txd_report *report, const char *name, const char *const *keys)
 {
-    add_fact(report, name, txd_trace_meta(report->recording, key));
+    txd_text text;
+
+    txd_text_init(&text);
+    for (size_t i = 0; keys[i]; i++) {
+        const char *value = txd_trace_meta(report->recording, keys[i]);
+
+        if (value && *value)
+            txd_text_addf(&text, "%s%s%s", text.length ? "; " : "",
+                          strcmp(keys[i], "seed") == 0 ? "seed " : "", value);
+    }
+    add_fact(report, name, txd_text_get(&text));
+    txd_text_finish(&text);
 }
 
 static void add_summary(txd_report *report)
@@ -105,6 +117,21 @@ static void add_input(txd_report *report)
     txd_text_finish(&text);
 }
 
+/* The script shows the way to the explorer, if it can show that itself. */
+static void add_ways(txd_report *report)
+{
+    txd_text *page = &report->page;
+
+    txd_text_add(page, "<nav>\n");
+    if (report->verdicts.finding_count)
+        txd_text_add(page, "<a href=\"#findings\">Findings</a>\n");
+    if (report->verdicts.law_count)
+        txd_text_add(page, "<a href=\"#laws\">Laws</a>\n");
+    txd_text_add(page, "<button type=\"button\" id=\"to-explorer\" hidden>Attention, "
+                       "cell by cell</button>\n<a href=\"#figures\">Figures</a>\n"
+                       "</nav>\n");
+}
+
 void txd_report_header(txd_report *report)
 {
     const char *complete = txd_trace_meta(report->recording, "complete");
@@ -114,20 +141,19 @@ void txd_report_header(txd_report *report)
     add_summary(report);
     txd_text_add(&report->page, "<dl>\n");
     add_fact(report, "Recording", report->path);
+    add_fact(report, "Compared with", report->other_path);
     add_model(report);
     add_input(report);
     add_fact(report, "Planted faults", faults && !*faults ? "none" : faults);
-    add_meta(report, "Backend", "backend");
-    add_meta(report, "Type", "dtype");
-    add_meta(report, "SIMD", "simd");
-    add_meta(report, "BLAS", "blas");
-    add_meta(report, "Seed", "seed");
-    add_meta(report, "Command", "command");
-    add_meta(report, "Made by", "producer");
-    add_meta(report, "Made at", "created");
+    add_metas(report, "Computed by",
+              (const char *const[]){"backend", "dtype", "simd", "blas", "seed", NULL});
+    add_metas(report, "Command", (const char *const[]){"command", NULL});
+    add_metas(report, "Made", (const char *const[]){"created", "producer", NULL});
     if (complete && strcmp(complete, "1") != 0)
         add_fact(report, "Complete", "no: the run did not end by itself");
-    txd_text_add(&report->page, "</dl>\n</header>\n");
+    txd_text_add(&report->page, "</dl>\n");
+    add_ways(report);
+    txd_text_add(&report->page, "</header>\n");
 }
 
 void txd_report_config(txd_report *report)

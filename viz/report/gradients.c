@@ -64,6 +64,8 @@ txd_status txd_report_gradients(txd_report *report)
     txd_curves curves;
     txd_status status;
 
+    if (txd_figure_gradients.heading) /* the registry's figures show them */
+        return TXD_OK;
     TXD_TRY(txd_arena_create(&arena));
     status = txd_curves_open(&curves, arena, report->recording, "series/grad_norm");
     if (status == TXD_OK) {

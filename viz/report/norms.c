@@ -118,7 +118,7 @@ txd_status txd_report_norms(txd_report *report)
     txd_text_add(&report->figures, "<section>\n<h2>Norms</h2>\n");
     add_tables(report, arena);
     txd_arena_destroy(arena);
-    if (report->drawn == TXD_OK)
+    if (report->drawn == TXD_OK && !txd_figure_norms.heading)
         txd_report_figure(report, NULL, &txd_figure_norms, &request,
                           "Embeddings and the residual stream, layer by layer");
     txd_text_add(&report->figures, "</section>\n");

@@ -29,7 +29,7 @@ function layOut(pen, shown, width, dpr) {
                                 : widest(pen, labels.ends), most);
     const room = width - title - left - 3 * gap;
     const cell = Math.floor(Math.min(room / map.columns, TALLEST * dpr / map.rows,
-                                     28 * dpr));
+                                     36 * dpr));
 
     return {named, left, cell};
   };

@@ -116,7 +116,7 @@ function textOf(row, column) {
   const leak = map.leaks[i], exact = shown.view === 2 ? roundText : say;
 
   if (map.cells[i] === HIDDEN)
-    return `${place}\nblank: hidden by the claimed mask, or not computed`;
+    return `${place}\nblank: hidden by the claimed mask, padding, or not computed`;
   if (shown.view === 2)
     return `${place}\n${count > 1 ? 'difference of the largest' : 'difference'}: ` +
            exact(map.values[i]) +
@@ -290,6 +290,9 @@ function start() {
   canvas.addEventListener('keydown', onKey);
   canvas.addEventListener('focus', () => cursor || !shown || moveTo(0, 0));
   document.querySelectorAll('button.show').forEach(wireFinding);
+  const way = document.getElementById('to-explorer');
+  way.hidden = false;
+  way.addEventListener('click', () => section.scrollIntoView());
   window.addEventListener('resize', redraw);
   for (const query of ['print', '(prefers-color-scheme: dark)'])
     window.matchMedia(query).addEventListener('change', redraw);
