@@ -10,61 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROWS = 100000 };
-
-/* Rows of a table: those of its first column of strings. */
-static txd_status rows_of(size_t *out, const txd_trace *recording, const char *name)
-{
-    const char *const *strings;
-    size_t count = 0;
-    txd_status status = txd_trace_strings(recording, &strings, &count, name);
-
-    if (status != TXD_OK && status != TXD_ERR_MISSING)
-        return status;
-    *out = status != TXD_OK ? 0 : count < MOST_ROWS ? count : MOST_ROWS;
-    return TXD_OK;
-}
-
-/* A column of strings; "" where there is none. */
-static txd_status read_texts(const char ***out, txd_arena *arena, size_t rows,
-                             const txd_trace *recording, const char *name)
-{
-    const char *const *strings = NULL;
-    size_t count = 0;
-    const char **column = txd_arena_alloc(arena, rows, sizeof *column);
-    txd_status status;
-
-    if (!column)
-        return TXD_ERR_MEMORY;
-    status = txd_trace_strings(recording, &strings, &count, name);
-    if (status != TXD_OK && status != TXD_ERR_MISSING)
-        return status;
-    for (size_t i = 0; i < rows; i++)
-        column[i] = i < count && strings[i] ? strings[i] : "";
-    *out = column;
-    return TXD_OK;
-}
-
-/* A column of numbers; `missing` where there is none. */
-static txd_status read_numbers(double **out, txd_arena *arena, size_t rows,
-                               const txd_trace *recording, const char *name)
-{
-    double *column = txd_arena_alloc(arena, rows, sizeof *column);
-    const size_t start = 0;
-    txd_trace_info info;
-    size_t entry, count;
-
-    if (!column)
-        return TXD_ERR_MEMORY;
-    for (size_t i = 0; i < rows; i++)
-        column[i] = NAN;
-    *out = column;
-    if (txd_trace_find(recording, &entry, name) != TXD_OK ||
-        txd_trace_get(recording, &info, entry) != TXD_OK || info.rank != 1)
-        return TXD_OK;
-    count = info.dims[0] < rows ? info.dims[0] : rows;
-    return txd_trace_read(recording, column, entry, &start, &count, TXD_F64);
-}
+#include "viz/read/table.h"
 
 static int64_t whole(double value, int64_t missing)
 {
@@ -82,17 +28,17 @@ static txd_status read_laws(txd_verdicts *out, txd_arena *arena,
     char name[96];
     size_t rows;
 
-    TXD_TRY(rows_of(&rows, recording, "checks/laws/name"));
+    TXD_TRY(txd_table_rows(&rows, recording, "checks/laws/name"));
     out->laws = txd_arena_alloc(arena, rows, sizeof *out->laws);
     if (!out->laws)
         return TXD_ERR_MEMORY;
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "checks/laws/%s", texts[i]);
-        TXD_TRY(read_texts(&text[i], arena, rows, recording, name));
+        TXD_TRY(txd_table_texts(&text[i], arena, rows, recording, name));
     }
     for (int i = 0; i < 5; i++) {
         snprintf(name, sizeof name, "checks/laws/%s", numbers[i]);
-        TXD_TRY(read_numbers(&number[i], arena, rows, recording, name));
+        TXD_TRY(txd_table_numbers(&number[i], arena, rows, recording, name));
     }
     for (size_t i = 0; i < rows; i++)
         out->laws[i] = (txd_law_row){.name = text[0][i],
@@ -142,17 +88,17 @@ static txd_status read_findings(txd_verdicts *out, txd_arena *arena,
     char name[96];
     size_t rows;
 
-    TXD_TRY(rows_of(&rows, recording, "checks/findings/law"));
+    TXD_TRY(txd_table_rows(&rows, recording, "checks/findings/law"));
     out->findings = txd_arena_alloc(arena, rows, sizeof *out->findings);
     if (!out->findings)
         return TXD_ERR_MEMORY;
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "checks/findings/%s", texts[i]);
-        TXD_TRY(read_texts(&text[i], arena, rows, recording, name));
+        TXD_TRY(txd_table_texts(&text[i], arena, rows, recording, name));
     }
     for (int i = 0; i < 8; i++) {
         snprintf(name, sizeof name, "checks/findings/%s", numbers[i]);
-        TXD_TRY(read_numbers(&number[i], arena, rows, recording, name));
+        TXD_TRY(txd_table_numbers(&number[i], arena, rows, recording, name));
     }
     for (size_t i = 0; i < rows; i++)
         out->findings[i] = (txd_finding_row){.law = text[0][i],
