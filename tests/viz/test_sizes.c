@@ -201,12 +201,37 @@ START_TEST(a_size_that_is_not_finite_is_marked_and_leaves_no_headroom)
     ck_assert_uint_eq(chart.graphs[1].nonfinite.total, 1);
     ck_assert(charted_note(&chart, "No headroom: layers.1.attn.out is not finite"));
     ck_assert(charted_note(&chart, "NaN or infinite; first: attn.out, layer 1"));
+    ck_assert_uint_eq(chart.below_count, 2); /* what both graphs say is said once */
     txd_arena_destroy(arena);
     arena = charted_chart(&chart, &recording, txd_chart_activations, 1);
     ck_assert_uint_eq(chart.graphs[0].nonfinite.total, 0);
     ck_assert(!charted_note(&chart, "No headroom"));
     txd_arena_destroy(arena);
     fake_close(&recording);
+}
+END_TEST
+
+START_TEST(the_first_mark_is_the_leftmost_or_that_of_the_first_line_of_a_sequence)
+{
+    double x[3] = {0, 1, 2}, y[2][3] = {{1, 1, NAN}, {1, NAN, 1}};
+
+    for (int ordered = 0; ordered < 2; ordered++) {
+        txd_line lines[2] = {{.name = "a", .x = x, .y = y[0], .count = 3},
+                             {.name = "b", .x = x, .y = y[1], .count = 3}};
+        txd_chart chart = {.title = "", .graph_count = 1};
+        txd_graph *graph = &chart.graphs[0];
+
+        *graph = (txd_graph){.x_title = "layer",
+                             .ordered = ordered != 0,
+                             .lines = lines,
+                             .line_count = 2};
+        ck_assert_int_eq(txd_arena_create(&chart.arena), TXD_OK);
+        ck_assert_int_eq(txd_chart_settle(&chart), TXD_OK);
+        ck_assert_uint_eq(graph->nonfinite.total, 2);
+        ck_assert_ptr_eq(graph->nonfinite.line, &lines[ordered ? 0 : 1]);
+        ck_assert(graph->nonfinite.x == (ordered ? 2 : 1));
+        txd_arena_destroy(chart.arena);
+    }
 }
 END_TEST
 
@@ -254,5 +279,6 @@ TEST_MAIN(sizes_by_layer_are_the_recorded_ones_and_of_several_steps_the_largest,
           what_says_the_same_twice_is_drawn_once,
           float16_ends_in_every_picture_and_float32_where_it_is_near,
           a_size_that_is_not_finite_is_marked_and_leaves_no_headroom,
+          the_first_mark_is_the_leftmost_or_that_of_the_first_line_of_a_sequence,
           a_layer_that_was_not_recorded_is_a_gap,
           without_statistics_it_is_said_how_to_record_them)

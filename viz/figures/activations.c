@@ -246,7 +246,7 @@ static bool draws(const txd_figure_request *request)
 const txd_figure txd_figure_activations = {
     .name = "activations",
     .sentence =
-        "largest and mean size of values by layer, with the ends of the formats",
+        "sizes of values by layer, largest and root mean square, with ends of formats",
     .usage = "txdiag plot REC.h5 activations -o FILE",
     .heading = "Size of values, and headroom",
     .laws = "headroom massive_channels",
