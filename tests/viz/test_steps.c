@@ -59,5 +59,35 @@ START_TEST(one_step_is_no_curve_unless_its_column_is_asked_for)
 }
 END_TEST
 
+START_TEST(a_drawn_model_begins_where_guessing_evenly_stands)
+{
+    static const char *const weights[3] = {"drawn", "loaded", NULL};
+    static const double loss[2] = {6.4, 6.1};
+    static const size_t steps = 2;
+
+    for (size_t i = 0; i < 3; i++) {
+        txd_chart chart;
+        const txd_graph *graph = &chart.graphs[0];
+        txd_arena *arena;
+        fake recording;
+
+        fake_open(&recording);
+        fake_decoder(&recording, 4); /* a vocabulary of 512 */
+        if (weights[i])
+            fake_meta(&recording, "weights", weights[i]);
+        fake_add(&recording, "steps/loss", "n", loss, &steps);
+        arena = charted_chart(&chart, &recording, txd_chart_steps, -1);
+        ck_assert_uint_eq(graph->level_count, i == 0);
+        if (i == 0) {
+            ck_assert_double_eq_tol(graph->levels[0].y, 9 * 0.69314718056, 1e-9);
+            ck_assert_str_eq(graph->levels[0].name, "guessing evenly: ln 512 = 6.238");
+        }
+        txd_arena_destroy(arena);
+        fake_close(&recording);
+    }
+}
+END_TEST
+
 TEST_MAIN(a_step_without_a_loss_is_no_nan,
+          a_drawn_model_begins_where_guessing_evenly_stands,
           one_step_is_no_curve_unless_its_column_is_asked_for)

@@ -155,8 +155,11 @@ static void add_room(txd_text *text, double size, double limit, const char *form
     if (size >= limit)
         txd_text_addf(text, "beyond the end of %s (%.5g)", formats, limit);
     else
-        txd_text_addf(text, "a factor of %.3g below the end of %s (%.5g)", limit / size,
-                      formats, limit);
+        txd_text_addf(text,
+                      limit / size < 1e6
+                          ? "a factor of %.0f below the end of %s (%.5g)"
+                          : "a factor of %.2g below the end of %s (%.5g)",
+                      limit / size, formats, limit);
 }
 
 static txd_status note_headroom(txd_chart *chart, const txd_value_sizes *s)

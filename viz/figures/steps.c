@@ -153,6 +153,25 @@ static void choose_scale(txd_graph *graph)
     graph->logarithmic = positive && range[1] / range[0] > 50;
 }
 
+/* What guessing evenly loses: where a model that was drawn begins. */
+static txd_status add_even_guess(txd_graph *graph, txd_arena *arena,
+                                 const txd_trace *recording)
+{
+    const char *weights = txd_trace_meta(recording, "weights");
+    char name[64];
+    txd_claim claim;
+    txd_status status = txd_claim_init(&claim, recording, 0);
+    double vocab = claim.configured ? (double)claim.config.vocab : 0;
+
+    txd_claim_finish(&claim);
+    if (status != TXD_OK || vocab < 2 || !weights || strcmp(weights, "drawn") != 0)
+        return status;
+    snprintf(name, sizeof name, "guessing evenly: ln %.0f = %.4g", vocab, log(vocab));
+    graph->levels[graph->level_count++] =
+        (txd_level){txd_arena_string(arena, name), TXD_COLOUR_QUIET, log(vocab)};
+    return graph->levels[0].name ? TXD_OK : TXD_ERR_MEMORY;
+}
+
 static txd_status describe(txd_chart *chart, const txd_trace *recording)
 {
     chart->title = chart->graph_count == 2      ? "Loss and gradient norm over steps"
@@ -183,6 +202,7 @@ txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *re
         *graph = (txd_graph){.x_title = "step", .y_title = "loss"};
         TXD_TRY(make_line(graph, arena, &loss));
         choose_scale(graph);
+        TXD_TRY(add_even_guess(graph, arena, recording));
         graph = &out->graphs[++out->graph_count];
     }
     if (norm.count != 0) {

@@ -161,13 +161,19 @@ bool txd_size_curves_equal(const txd_value_sizes *sizes, const txd_size_curve *a
 const char *txd_sizes_highest(double *size, const txd_value_sizes *sizes)
 {
     const char *site = NULL;
+    bool drawn = false;
 
     *size = 0;
     for (size_t i = 0; i < sizes->count; i++)
-        for (size_t j = 0; j < sizes->of[i].count; j++)
-            if (sizes->largest[sizes->of[i].rows[j]] > *size) {
-                *size = sizes->largest[sizes->of[i].rows[j]];
-                site = sizes->curves.sites[sizes->of[i].rows[j]];
-            }
+        for (size_t j = 0; j < sizes->of[i].count; j++) {
+            double other = sizes->largest[sizes->of[i].rows[j]];
+
+            /* What a layer puts out is also what the next one reads. */
+            if (!(other > *size || (site && other == *size && !drawn)))
+                continue;
+            *size = other;
+            site = sizes->curves.sites[sizes->of[i].rows[j]];
+            drawn = sizes->of[i].drawn;
+        }
     return site;
 }

@@ -47,8 +47,8 @@ const txd_size_curve *txd_size_curve_of(const txd_value_sizes *sizes, txd_point 
 bool txd_size_curves_equal(const txd_value_sizes *sizes, const txd_size_curve *a,
                            const txd_size_curve *b);
 
-/* The site in a layer that has the largest of all finite ones; NULL if none is above 0.
- */
+/* The site in a layer that has the largest of all finite ones, if several have it one
+ * that is drawn; NULL if none is above 0. */
 const char *txd_sizes_highest(double *size, const txd_value_sizes *sizes);
 
 #ifdef __cplusplus
