@@ -81,26 +81,48 @@ static txd_status draw_line(pen *out, const txd_chart *chart, const txd_graph *g
     return TXD_OK;
 }
 
-/* From the lowest to the highest of all lines, where some are not drawn. */
+static const txd_line *longest_line(const txd_graph *graph)
+{
+    const txd_line *out = graph->lines;
+
+    for (size_t i = 1; i < graph->line_count; i++)
+        if (graph->lines[i].count > out->count)
+            out = &graph->lines[i];
+    return out;
+}
+
+/* The line's value at a place, from `from` on where it was last found. */
+static double value_at(const txd_graph *graph, const txd_line *line, size_t *from,
+                       double x)
+{
+    while (*from < line->count && line->x[*from] < x)
+        ++*from;
+    return *from < line->count && line->x[*from] == x ? clamp(graph, line->y[*from])
+                                                      : (double)NAN;
+}
+
+/* From the lowest to the highest of all lines, where some are not drawn. Dashed
+ * lines are for reference. */
 static txd_status draw_range(pen *out, const txd_chart *chart, const txd_graph *graph)
 {
-    size_t count = graph->line_count ? graph->lines[0].count : 0, kept = 0;
+    const txd_line *longest = longest_line(graph);
+    size_t count = longest->count, kept = 0;
     double *rows = txd_arena_alloc(chart->arena, count, 3 * sizeof *rows);
+    size_t *from = txd_arena_alloc(chart->arena, graph->line_count, sizeof *from);
     char name[16];
 
-    if (!rows)
+    if (!rows || !from)
         return TXD_ERR_MEMORY;
     for (size_t j = 0; j < count; j++) {
         double *row = rows + 3 * kept;
 
-        row[0] = graph->lines[0].x[j];
+        row[0] = longest->x[j];
         row[1] = row[2] = (double)NAN;
         for (size_t i = 0; i < graph->line_count; i++) {
-            const txd_line *line = &graph->lines[i];
-            double y = j < line->count ? clamp(graph, line->y[j]) : (double)NAN;
+            double y = value_at(graph, &graph->lines[i], &from[i], row[0]);
 
-            row[1] = fmin(row[1], y);
-            row[2] = fmax(row[2], y);
+            row[1] = graph->lines[i].dashed ? row[1] : fmin(row[1], y);
+            row[2] = graph->lines[i].dashed ? row[2] : fmax(row[2], y);
         }
         kept += !isnan(row[1]);
     }

@@ -90,6 +90,9 @@ txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *re
                            const txd_figure_request *request);
 txd_status txd_chart_norms(txd_chart *out, txd_arena *arena, const txd_trace *recording,
                            const txd_figure_request *request);
+txd_status txd_chart_distance(txd_chart *out, txd_arena *arena,
+                              const txd_trace *recording,
+                              const txd_figure_request *request);
 txd_status txd_chart_activations(txd_chart *out, txd_arena *arena,
                                  const txd_trace *recording,
                                  const txd_figure_request *request);

@@ -201,7 +201,7 @@ txd_status txd_head_blocks(txd_map *map, const txd_head_line *lines, size_t coun
 {
     txd_blocks blocks = {.map = map};
     extremes all = {.low = NULL};
-    double most = 1;
+    double most = 0;
 
     map->rows.title = "layer";
     map->columns.title = "head";
@@ -223,8 +223,9 @@ txd_status txd_head_blocks(txd_map *map, const txd_head_line *lines, size_t coun
     TXD_TRY(note_rest(map, &all));
     TXD_TRY(txd_map_scale(
         map, request->scale == TXD_SCALE_LOG ? TXD_SCALE_LOG : TXD_SCALE_LINEAR, true));
-    if (!map->logarithmic)
-        map->high = most;
+    /* The whole of what can be, unless all would be as good as black. */
+    if (!map->logarithmic && !(most < 0.05 && request->scale == TXD_SCALE_AUTO))
+        map->high = fmax(most, 1);
     return TXD_OK;
 }
 
