@@ -97,7 +97,7 @@ class Browser:
         self.home = tempfile.mkdtemp(prefix="txdiag-browser-")
         self.number, self.events, self.path = 0, [], None
         self.width, self.height = 1280, 800
-        self.messages, self.requests = [], []
+        self.messages, self.requests, self.asked = [], [], set()
         self.scripts, self.pid = True, None
         self._start()
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
@@ -106,6 +106,8 @@ class Browser:
                                   flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
             self._call(domain + ".enable")
+        self._call("Page.addScriptToEvaluateOnNewDocument",
+                   source=_text("canvas_text.js"))
         self.resize(self.width, self.height)
         self.emulate()
 
@@ -194,9 +196,12 @@ class Browser:
             self.messages.append("exception: " + thrown)
         elif method == "Log.entryAdded":
             entry = parameters["entry"]
+            if entry.get("networkRequestId", "") not in self.asked | {""}:
+                return  # of the page before this one
             self.messages.append(f"{entry['level']}: {entry['text']} "
                                  f"{entry.get('url', '')}".strip())
         elif method == "Network.requestWillBeSent":
+            self.asked.add(parameters["requestId"])
             self._note_request(parameters["request"]["url"])
         elif method in ("Network.webSocketCreated", "Network.webTransportCreated"):
             self._note_request(parameters["url"])
@@ -220,7 +225,8 @@ class Browser:
     def open(self, path):
         """Shows a file; returns when all of it is loaded and drawn."""
         self.path = "file://" + os.path.abspath(path)
-        self.messages, self.requests, self.events = [], [], []
+        self.messages, self.requests, self.asked = [], [], set()
+        self.events = []
         answer = self._call("Page.navigate", url=self.path)
         if "errorText" in answer:
             raise Failure(f"{self.path}: {answer['errorText']}")
@@ -237,6 +243,7 @@ class Browser:
         self.width, self.height = width, height
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                    deviceScaleFactor=1, mobile=False)
+        self.settle()
 
     def emulate(self, dark=False, paper=False, scripts=True):
         """Colour scheme and medium act at once, scripts from the next open() on."""
@@ -246,6 +253,7 @@ class Browser:
                              {"name": "prefers-reduced-motion", "value": "reduce"}])
         self._call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.scripts = scripts
+        self.settle()
 
     def move(self, x, y):
         """Moves the mouse to a place of the window."""
@@ -319,9 +327,13 @@ class Browser:
     def layout(self, above=""):
         """What is cut, overlaps or sticks out, a line each (see layout.js). `above`
         selects what lies over the page on purpose, such as a hover text."""
-        with open(HERE + "/layout.js", encoding="utf-8") as file:
-            found = self.evaluate(f"({file.read()})({json.dumps(above)})")
+        found = self.evaluate(f"({_text('layout.js')})({json.dumps(above)})")
         return [f"{one['judge']}: {one['text']}" for one in found]
+
+
+def _text(name):
+    with open(f"{HERE}/{name}", encoding="utf-8") as file:
+        return file.read()
 
 
 def _thrown(details):

@@ -3,7 +3,8 @@
 // Judges of the layout of a page, as one function that browser.py evaluates in it. Its
 // argument selects what lies over the page on purpose (hover texts). It returns a list
 // of {judge, text}; judges:
-//   cut       text or a picture that a box without scroll bars, or the page, cuts off
+//   cut       text or a picture that a box without scroll bars, or the page, cuts off;
+//             text on a canvas that leaves it
 //   overlap   two texts, or a text and a picture, that lie over each other
 //   sideways  the page is wider than its window
 //   faint     text whose contrast to its background is below that of WCAG 2.1 AA
@@ -99,7 +100,8 @@
 
   // --- every text, line by line, and every picture
   const boxes = [];
-  const add = (element, what, box, text) => {
+  const LINE = "line", INK = "ink", PICTURE = "picture"; // kinds of boxes
+  const add = (element, what, box, kind) => {
     if (empty(box)) return;
     const {seen, cut} = clip(element, box);
     if (cut) {
@@ -108,8 +110,8 @@
     }
     if (empty(seen)) return;
     // Lines may be set tight: ink does not fill the height of its box.
-    const trim = text ? 0.15 * (box.bottom - box.top) : SLACK;
-    boxes.push({element, what, box, seen, left: seen.left + SLACK,
+    const trim = kind === LINE ? 0.15 * (box.bottom - box.top) : SLACK;
+    boxes.push({element, what, kind, box, seen, left: seen.left + SLACK,
                 right: seen.right - SLACK, top: seen.top + trim,
                 bottom: seen.bottom - trim,
                 layer: above ? element.closest(above) : null});
@@ -124,13 +126,13 @@
     if (!parents.get(parent)) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    for (const box of range.getClientRects()) add(parent, short(node.data), box, true);
+    for (const box of range.getClientRects()) add(parent, short(node.data), box, LINE);
   }
   for (const element of document.body.querySelectorAll(PICTURES)) {
     if (!shown(element) || unseen(element)) continue;
     const words = element.getAttribute("alt") || element.getAttribute("aria-label") ||
         element.value || "";
-    add(element, short(String(words)), element.getBoundingClientRect(), false);
+    add(element, short(String(words)), element.getBoundingClientRect(), PICTURE);
     if (/^(input|textarea)$/.test(element.localName) &&
         element.scrollWidth > element.clientWidth + SLACK) {
       fault("cut", `${name(element)} ${short(element.value)} of ` +
@@ -150,6 +152,24 @@
     }
   }
 
+  for (const element of document.body.querySelectorAll("canvas")) {
+    if (!shown(element)) continue;
+    const frame = element.getBoundingClientRect();
+    const across = frame.width / element.width, down = frame.height / element.height;
+    for (const one of element.writtenTexts || []) { // see canvas_text.js
+      const box = {left: frame.left + one.left * across,
+                   right: frame.left + one.right * across,
+                   top: frame.top + one.top * down,
+                   bottom: frame.top + one.bottom * down};
+      if (one.left < -SLACK || one.right > element.width + SLACK ||
+          one.top < -SLACK || one.bottom > element.height + SLACK) {
+        fault("cut", `${name(element)} ${short(one.text)} at ${round(box)} by its ` +
+            `canvas at ${round(frame)}`);
+      }
+      add(element, short(one.text), box, INK);
+    }
+  }
+
   // --- overlap: from top to bottom, each with those that begin before it ends
   boxes.sort((a, b) => a.top - b.top);
   for (let i = 0; i < boxes.length; i++) {
@@ -158,7 +178,7 @@
       const b = boxes[j];
       if (a.left >= b.right || b.left >= a.right || a.layer !== b.layer) continue;
       if (b.top >= b.bottom || a.top >= a.bottom) continue;
-      if (a.element !== b.element &&
+      if (a.element === b.element ? a.kind === PICTURE || b.kind === PICTURE :
           (a.element.matches(PICTURES) && a.element.contains(b.element) ||
            b.element.matches(PICTURES) && b.element.contains(a.element))) continue;
       fault("overlap", `${name(a.element)} ${a.what} at ${round(a.box)} and ` +

@@ -20,6 +20,13 @@ WORDS = "some words that are longer than their box"
 STYLE = ("body{margin:8px;font:16px/1.5 'DejaVu Sans'}"
          ".half{width:100px;white-space:nowrap}"
          ".over{position:absolute;left:8px;top:8px}")
+
+
+def drawn(commands):
+    return ("<canvas id=c width=90 height=50></canvas><script>const pen = "
+            f"c.getContext('2d');{commands}</script>")
+
+
 PLANTED = (
     ("text in a box that hides what is too long", "cut",
      f"<div class=half style='overflow:hidden'>{WORDS}</div>"),
@@ -42,6 +49,10 @@ PLANTED = (
      f"<p style='line-height:.4;width:120px'>{WORDS}</p>"),
     ("text over a picture", "overlap",
      "<canvas width=90 height=50></canvas><p class=over>words</p>"),
+    ("two texts in one place of a canvas", "overlap",
+     drawn("pen.fillText('one', 9, 20);"
+           "pen.translate(20, 30); pen.rotate(-1.57); pen.fillText('other', 0, 0);")),
+    ("text that leaves its canvas", "cut", drawn("pen.fillText('words', 70, 20);")),
     ("text that leaves its cell", "overlap",
      f"<table><td><div class=half>{WORDS}</div><td>next</table>"),
     ("a page wider than its window", "sideways",
@@ -65,6 +76,8 @@ SOUND = (
     ("a word in bold", "<p>some <b>bold</b> and <code>code</code><sup>2</sup></p>"),
     ("a button, a list and a field",
      "<button>press</button> <select><option>one</select> <input value=2 size=4>"),
+    ("labels on a canvas", drawn("pen.fillText('old', 9, 20); c.width = 90;"
+     "for (const y of [15, 28]) pen.fillText('gjÄ', 9, y);")),
     ("a picture with its border", "<canvas style='border:3px solid'></canvas>"),
 )
 
