@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Every figure against its golden script, tests/viz/golden/NAME.gp: what gnuplot is
 told, word by word, numbers within rounding. The loop is over `txdiag list figures`: a
-figure without a golden script fails. TXD_RENEW=1 writes them anew; look at what changed.
+figure without a golden script fails. TXD_RENEW=1 writes them anew; look at what is new.
 """
 import os
 import re

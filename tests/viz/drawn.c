@@ -42,5 +42,6 @@ void drawn_says(const txd_drawing *drawing, const char *words)
 {
     const char *script = txd_text_get(&drawing->script);
 
-    ck_assert_msg(strstr(script, words) != NULL, "no \"%s\" in:\n%.3500s", words, script);
+    ck_assert_msg(strstr(script, words) != NULL, "no \"%s\" in:\n%.3500s", words,
+                  script);
 }

@@ -29,7 +29,7 @@ set bmargin at screen 1-349.0/765
 set xrange [-0.5:1-0.5]
 set yrange [1-0.5:-0.5]
 set xrange [-0.5:2.5]
-set yrange [3.9023638736285275:4.448026255303704]
+set yrange [3.3000419443019244:4.4767082519383035]
 set format y '%.4g'
 set ytics autofreq
 
@@ -37,6 +37,10 @@ set ytics autofreq
 set xtics norotate center ('0' 0, '1' 1, '2' 2)
 set label 'loss' at screen 20.0/900,1-209.0/765 center rotate by 90 noenhanced font 'DejaVu Sans,12' textcolor rgb '#1b1f24'
 set label 'step' at screen 383.0/900,1-383.0/765 center noenhanced font 'DejaVu Sans,12' textcolor rgb '#1b1f24'
+set arrow from graph 0,first 3.6888794541139363 to graph 1,first 3.6888794541139363 nohead front dashtype 2 linewidth 1.5 linecolor rgb '#57606a'
+set arrow from screen 684.0/900,screen 1-77.0/765 to screen 710.0/900,screen 1-77.0/765 nohead dashtype 2 linewidth 1.5 linecolor rgb '#57606a'
+set label 'guessing evenly: ln' at screen 718.0/900,1-77.0/765 left noenhanced font 'DejaVu Sans,12' textcolor rgb '#1b1f24'
+set label '40 = 3.689' at screen 718.0/900,1-94.0/765 left noenhanced font 'DejaVu Sans,12' textcolor rgb '#1b1f24'
 
 # The data, as text files beside this one, and how they are drawn.
 plot 'data0.txt' using 1:2 with linespoints linewidth 1.5 pointtype 7 pointsize 0.7 linecolor rgb '#0072b2'
