@@ -249,7 +249,7 @@ START_TEST(gradients_are_shown_where_they_were_recorded_and_explained_where_not)
 {
     const series_plan plan = {.steps = 3, .layers = 2};
     const char *folder = test_file("report");
-    char *page;
+    char *page, *missing;
 
     NEED_GNUPLOT;
     for (int with = 0; with < 2; with++) {
@@ -263,10 +263,15 @@ START_TEST(gradients_are_shown_where_they_were_recorded_and_explained_where_not)
         status = txd_report_html(recording.trace, "some.h5", folder);
         ck_assert_msg(status == TXD_OK, "%s", txd_message());
         page = read_page(folder);
-        ck_assert_uint_eq(count_of(page, "<h2>Gradients"), (size_t)with);
+        ck_assert_uint_eq(count_of(page, "id=\"figure-gradients\""), (size_t)with);
+        ck_assert_uint_eq(count_of(page, "id=\"figure-steps\""), (size_t)with);
         ck_assert_uint_eq(count_of(page, "src=\"data:image/png;base64,iVBORw0KGgo"),
-                          with ? 3 : 0);
-        ck_assert_uint_eq(count_of(page, "{ probe = \"grad_norm\"; }"), (size_t)!with);
+                          count_of(page, "<figure "));
+        missing = strstr(page, " the values were not recorded</summary>");
+        ck_assert_ptr_nonnull(missing);
+        ck_assert_int_eq(strstr(missing, "<li>Gradients by layer: ") != NULL, !with);
+        ck_assert_int_eq(strstr(missing, "{ probe = &quot;grad_norm&quot;; }") != NULL,
+                         !with);
         free(page);
         fake_close(&recording);
     }
@@ -285,7 +290,7 @@ START_TEST(norms_of_embeddings_are_a_table)
     series_add_norms(&recording, &plan);
     (void)txd_report_html(recording.trace, "some.h5", folder);
     page = read_page(folder);
-    ck_assert_uint_eq(count_of(page, "<h2>Norms"), 1);
+    ck_assert_uint_eq(count_of(page, "<summary>Norms of embeddings"), 1);
     snprintf(mean, sizeof mean, "embed.pos</th><td class=\"number\">%.4g</td>",
              series_value(0, 1));
     ck_assert_msg(strstr(page, mean) != NULL, "%s", mean);

@@ -133,6 +133,7 @@ static void add_findings(txd_report *report)
             continue;
         snprintf(caption, sizeof caption, "%s: %s", finding->law, finding->message);
         snprintf(id, sizeof id, "finding-%zu", report->aimed_count);
+        report->aimed[report->aimed_count - 1].number = report->figure_count + 1;
         add_figure(report, id, &report->aimed[report->aimed_count - 1].request,
                    caption);
     }
@@ -158,7 +159,8 @@ static void add_weights(txd_report *report, txd_attention_kind kind, bool first)
     snprintf(caption, sizeof caption, "%s of %s", names[kind],
              first ? "layer 0, head 0" : "all layers and heads at the first step");
     add_figure(report, first ? NULL : ids[kind], &request, caption);
-    report->overviews[kind] = true;
+    if (!first)
+        report->overviews[kind] = report->figure_count;
 }
 
 void txd_report_attention(txd_report *report)
@@ -191,25 +193,26 @@ static bool names(const char *list, const char *word)
     return false;
 }
 
-void txd_report_way(char out[80], const txd_report *report,
-                    const txd_finding_row *finding)
+size_t txd_report_way(char id[80], const txd_report *report,
+                      const txd_finding_row *finding)
 {
     txd_attention_kind kind = txd_site_attention(finding->site);
     txd_figure_request request;
     char site[TXD_SITE_BYTES];
-    int number =
+    int aimed =
         aim(&request, site, report, finding) ? find_aimed(report, &request) : -1;
 
-    *out = '\0';
-    if (number >= 0) {
-        snprintf(out, 80, "finding-%d", number + 1);
-        return;
+    if (aimed >= 0) {
+        snprintf(id, 80, "finding-%d", aimed + 1);
+        return report->aimed[aimed].number;
     }
     for (size_t i = 0; i < report->shown_count; i++)
-        if (names(report->shown[i]->laws, finding->law)) {
-            snprintf(out, 80, "%s", report->shown[i]->name);
-            return;
+        if (names(report->shown[i].figure->laws, finding->law)) {
+            snprintf(id, 80, "%s", report->shown[i].figure->name);
+            return report->shown[i].number;
         }
-    if (report->overviews[kind] && is_of_attention(finding->site))
-        snprintf(out, 80, "overview%s", kind == TXD_ATTENTION_CROSS ? "-cross" : "");
+    if (!is_of_attention(finding->site))
+        return 0;
+    snprintf(id, 80, "overview%s", kind == TXD_ATTENTION_CROSS ? "-cross" : "");
+    return report->overviews[kind];
 }

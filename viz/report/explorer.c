@@ -20,8 +20,12 @@ static void add_pick(txd_text *page, const char *name, const char *words)
 
 static void write_section(txd_text *page)
 {
-    txd_text_add(page, "<section id=\"explorer\" hidden>\n<h2>Attention, cell by cell"
-                       "</h2>\n<div class=\"controls\">\n");
+    txd_text_add(
+        page,
+        "<noscript><p class=\"quiet\">With JavaScript this page shows "
+        "every cell of every head; the figures below need none.</p>"
+        "</noscript>\n<section id=\"explorer\" hidden>\n<h2>Attention, cell by cell"
+        "</h2>\n<div class=\"controls\">\n");
     add_pick(page, "kind", "Attention");
     add_pick(page, "view", "Recording");
     add_pick(page, "step", "Step");

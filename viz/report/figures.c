@@ -42,8 +42,10 @@ static void add_figure(txd_report *report, const txd_figure *figure)
     txd_report_drawing(report, figure->name, &drawing, status, figure->sentence,
                        figure->sentence);
     txd_text_add(&report->figures, "</section>\n");
-    if (status == TXD_OK && report->shown_count < TXD_REPORT_SHOWN)
-        report->shown[report->shown_count++] = figure;
+    if (status != TXD_OK || report->shown_count == TXD_REPORT_SHOWN)
+        return;
+    report->shown[report->shown_count].figure = figure;
+    report->shown[report->shown_count++].number = report->figure_count;
 }
 
 txd_status txd_report_figures(txd_report *report)
@@ -55,7 +57,6 @@ txd_status txd_report_figures(txd_report *report)
     for (size_t i = 0; (figure = txd_figure_at(i)) && report->drawn == TXD_OK; i++)
         if (figure->heading && !(report->compared && figure == &txd_figure_errors))
             add_figure(report, figure);
-    TXD_TRY(txd_report_gradients(report));
     TXD_TRY(txd_report_norms(report));
     TXD_TRY(txd_report_entropy(report));
     txd_report_flush(report);

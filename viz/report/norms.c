@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Norms in the report: embeddings and positions side by side, because one that is much
- * longer than the other drowns it, their tables of parameters, and the residual stream.
+ * Norms in the report, as tables: embeddings and positions side by side, because one
+ * that is much longer than the other drowns it, and their tables of parameters.
  */
 #include <math.h>
 #include <string.h>
@@ -103,24 +103,16 @@ static void add_tables(txd_report *report, txd_arena *arena)
 
 txd_status txd_report_norms(txd_report *report)
 {
-    const txd_figure_request request = {.site = "series/norms",
-                                        .layer = -1,
-                                        .head = -1,
-                                        .step = -1,
-                                        .batch = -1,
-                                        .path = "figure.png"};
     txd_arena *arena;
     size_t entry;
 
     if (txd_trace_find(report->recording, &entry, "series/norms") != TXD_OK)
         return TXD_OK;
     TXD_TRY(txd_arena_create(&arena));
-    txd_text_add(&report->figures, "<section>\n<h2>Norms</h2>\n");
+    txd_text_add(&report->figures, "<details>\n<summary>Norms of embeddings, in "
+                                   "numbers</summary>\n");
     add_tables(report, arena);
     txd_arena_destroy(arena);
-    if (report->drawn == TXD_OK && !txd_figure_norms.heading)
-        txd_report_figure(report, NULL, &txd_figure_norms, &request,
-                          "Embeddings and the residual stream, layer by layer");
-    txd_text_add(&report->figures, "</section>\n");
+    txd_text_add(&report->figures, "</details>\n");
     return txd_text_status(&report->figures);
 }

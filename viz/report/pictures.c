@@ -108,6 +108,7 @@ void txd_report_drawing(txd_report *report, const char *id, txd_drawing *drawing
     txd_text *figures = &report->figures;
     txd_pending *pending;
 
+    report->figure_count++;
     txd_text_add(figures, "<figure");
     if (id)
         txd_text_addf(figures, " id=\"figure-%s\"", id);

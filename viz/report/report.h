@@ -16,6 +16,7 @@ enum { TXD_REPORT_AIMED = 12, TXD_REPORT_SHOWN = 64, TXD_REPORT_AT_ONCE = 2 };
 
 /* A map that was drawn for a finding; its id is figure-finding-N. */
 typedef struct txd_aimed {
+    size_t number;              /* of the figure in the page */
     txd_figure_request request; /* of `site` */
     char site[TXD_SITE_BYTES];
 } txd_aimed;
@@ -43,10 +44,14 @@ typedef struct txd_report {
     size_t pending_count;
     txd_aimed aimed[TXD_REPORT_AIMED];
     size_t aimed_count;
-    const txd_figure *shown[TXD_REPORT_SHOWN]; /* of those with a heading */
+    struct {
+        const txd_figure *figure;
+        size_t number;
+    } shown[TXD_REPORT_SHOWN]; /* of those with a heading */
     size_t shown_count;
-    bool overviews[2]; /* by txd_attention_kind */
-    txd_text missing;  /* list items: figures whose values were not recorded */
+    size_t overviews[2]; /* their numbers, by txd_attention_kind; 0 = none */
+    size_t figure_count; /* the number of the last one */
+    txd_text missing;    /* list items: figures whose values were not recorded */
     size_t missing_count;
     txd_status drawn; /* ERR_MISSING once gnuplot or its fonts were not there */
     char reason[600];
@@ -79,17 +84,14 @@ void txd_report_config(txd_report *report);
 /* Attention of all heads, then the maps that findings name; or the first head. */
 void txd_report_attention(txd_report *report);
 
-/* The id of the figure that shows a finding; "" if there is none. */
-void txd_report_way(char out[80], const txd_report *report,
-                    const txd_finding_row *finding);
+/* The number of the figure that shows a finding, and its id; 0 if there is none. */
+size_t txd_report_way(char id[80], const txd_report *report,
+                      const txd_finding_row *finding);
 
 /* Errors by layer against the other recording, if there is one. */
 txd_status txd_report_errors(txd_report *report);
 
-/* Gradient norms by layer and over steps; without any, how to record them. */
-txd_status txd_report_gradients(txd_report *report);
-
-/* Norms of embeddings, positions and the residual stream, where they were recorded. */
+/* Norms of embeddings and positions as tables, where they were recorded. */
 txd_status txd_report_norms(txd_report *report);
 
 /* Mean entropy of the rows, by layer and head. */
@@ -97,9 +99,10 @@ txd_status txd_report_entropy(txd_report *report);
 
 /* ---- pictures ---- */
 
-/* A figure with its caption, of which the page can know by `id` (or NULL). It takes the
- * drawing over; `status` tells whether it could be made, else the last message says
- * why not. The picture may come later, see txd_report_flush. */
+/* A figure with its number (the page counts them as they come) and caption, to which
+ * `id` (or NULL) leads. It takes the drawing over; `status` tells whether it could be
+ * made, else the last message says why not. The picture may come later, see
+ * txd_report_flush. */
 void txd_report_drawing(txd_report *report, const char *id, txd_drawing *drawing,
                         txd_status status, const char *sentence, const char *caption);
 

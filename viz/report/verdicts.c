@@ -73,14 +73,15 @@ static void add_ways(txd_report *report, const txd_finding_row *finding)
     txd_text *page = &report->page;
     bool of_attention =
         strstr(finding->site, ".attn.") || strstr(finding->site, ".cross.");
+    size_t number;
     char way[80];
 
-    txd_report_way(way, report, finding);
-    if (!*way && !(of_attention && finding->layer >= 0))
+    number = txd_report_way(way, report, finding);
+    if (!number && !(of_attention && finding->layer >= 0))
         return;
     txd_text_add(page, "<p class=\"ways\">");
-    if (*way)
-        txd_text_addf(page, "<a href=\"#figure-%s\">See the figure</a>\n", way);
+    if (number)
+        txd_text_addf(page, "<a href=\"#figure-%s\">See figure %zu</a>\n", way, number);
     if (of_attention && finding->layer >= 0)
         txd_text_addf(
             page,
