@@ -47,18 +47,22 @@ def recordings():
         exits(0, f"a recording in {backend}", "run", MINI, "-o", backend + ".h5",
               "--set", f'precision={{backend="{backend}";}}')
     exits(0, "a report of two", "report", "ref64.h5", "bf16.h5", "-o", "two")
+    exits(0, "a longer recording", "run", MINI, "-o", "long.h5", "--set",
+          "model.max_seq_len=300", "--set", "input={random={length=300;batch=1;};}",
+          "--set", 'record=({probe="full";points="layers.*.attn.weights";})')
+    page_cells.heat("long.h5", 1, 3, 211, 70)
     os.mkdir("empty")
-    exits(2, "a report without gnuplot", "report", "mini.h5", "-o", "bare",
+    exits(2, "its report without gnuplot", "report", "long.h5", "-o", "long",
           env={"PATH": os.path.abspath("empty")})
     hostile = hostile_recording()
     result = txdiag("report", hostile, "-o", "hostile")
     ok("a report of a hostile recording", result.status == 0, result)
-    return made + ["two", "bare", "hostile"]
+    return made + ["two", "long", "hostile"]
 
 
 def hostile_recording():
-    """The small recording with texts that nobody should run: of tokens, of the command,
-    of its own name."""
+    """The small recording with texts that nobody should run, of tokens, of the command,
+    of its own name; and with a hot cell."""
     name = "<img src=x onerror=window.ran=10>.h5"
     with open("mini.h5", "rb") as source:
         write(name, source.read())
@@ -70,6 +74,7 @@ def hostile_recording():
         for key in ("command", "model", "backend"):
             if key in file.attrs:
                 file.attrs[key] = HOSTILE[0] + HOSTILE[2]
+    page_cells.heat(name, 1, 3, 11, 4)
     return name
 
 

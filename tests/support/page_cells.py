@@ -2,12 +2,11 @@
 """The explorer of a report, cell by cell, in a browser: pickers, mouse and keyboard,
 colours and hover texts against what h5py reads from the recording."""
 import re
-import shutil
 
 import h5py
 import numpy as np
 from maps import Maps, Scale, number, rgb, same
-from program import SOURCE, equal, exits, holds, ok
+from program import equal, holds, ok
 
 WIDE, NARROW = (1280, 800), (390, 844)
 
@@ -163,23 +162,9 @@ def hot_cell_is_found(web, name, layer, head, query, key, side, size):
     return maps
 
 
-def hot_cells_are_found(web):
-    shutil.copy("mini.h5", "hot.h5")
-    heat("hot.h5", 1, 3, 11, 4)
-    exits(0, "a report with a hot cell", "report", "hot.h5", "-o", "hot")
-    for size in (WIDE, NARROW):
-        hot_cell_is_found(web, "hot", 1, 3, 11, 4, 1, size)
-
-
 def long_maps_are_pooled(web):
     """300 tokens are more than the cells of a page: two queries and two keys share one,
     in which the hottest shows, and the mean on request."""
-    exits(0, "a longer recording", "run", SOURCE + "/examples/mini.cfg", "-o",
-          "long.h5", "--set", "model.max_seq_len=300", "--set",
-          "input={random={length=300;batch=1;};}", "--set",
-          'record=({probe="full";points="layers.*.attn.weights";})')
-    heat("long.h5", 1, 3, 211, 70)
-    exits(0, "its report", "report", "long.h5", "-o", "long")
     weights = weights_of("long.h5", 1)[0, 3]
     for size in (NARROW, WIDE):
         maps = hot_cell_is_found(web, "long", 1, 3, 211, 70, 2, size)
@@ -268,7 +253,8 @@ def work(web, hostile):
     keyboard_works(web, maps, "mini.h5")
     mouse_works(web, maps)
     findings_lead_to_their_cells(web)
-    hot_cells_are_found(web)
+    for size in (WIDE, NARROW):
+        hot_cell_is_found(web, "hostile", 1, 3, 11, 4, 1, size)
     long_maps_are_pooled(web)
     web.resize(*WIDE)
     nan_is_shown(web)
