@@ -72,6 +72,11 @@ size_t txd_axis_filled(const txd_claim *claim, const txd_slice *slice, int axis)
  */
 txd_status txd_map_label(txd_map *map, const txd_claim *claim, const txd_slice *slice);
 
+/* A thin line from (x, y) to (x, y), in cells, as a command for a map's `extra`. */
+void txd_cell_line(txd_text *out, const double from[2], const double to[2]);
+/* Lines around all cells of a map, or around the map if there are many. */
+txd_status txd_map_rule(txd_map *map);
+
 bool txd_ends_in(const char *text, const char *ending);
 
 /* The faults of the recording, and that it was never completed, in words. */

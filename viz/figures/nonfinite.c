@@ -101,15 +101,7 @@ static txd_status fill(txd_map *map, const txd_spread *spread)
 
 static void add_line(txd_text *out, double x, double y, double to_x, double to_y)
 {
-    txd_text_add(out, "set arrow from first ");
-    txd_text_add_real(out, x);
-    txd_text_add(out, ",");
-    txd_text_add_real(out, y);
-    txd_text_add(out, " to first ");
-    txd_text_add_real(out, to_x);
-    txd_text_add(out, ",");
-    txd_text_add_real(out, to_y);
-    txd_text_add(out, " nohead front linewidth 0.5 linecolor rgb '#b6bec8'\n");
+    txd_cell_line(out, (const double[2]){x, y}, (const double[2]){to_x, to_y});
 }
 
 /* Cells are white where all is well, so that lines must part them; a value of no layer
