@@ -22,6 +22,7 @@ TARGETS = """[...document.querySelectorAll("a[href]")]
 PICTURES = """[...document.images].filter((one) => !one.complete || !one.naturalWidth ||
     !(one.getAttribute("alt") || "").trim())
     .map((one) => one.outerHTML.slice(0, 200))"""
+UNFOLD = """document.querySelectorAll("details").forEach((one) => {one.open = true})"""
 TWICE = """[...document.querySelectorAll("[id]")].map((one) => one.id)
     .filter((id, at, all) => all.indexOf(id) !== at)"""
 # Texts that would run if they were not text. Each says so by window.ran.
@@ -99,6 +100,7 @@ def page_is_sound(web, name):
         web.emulate(scripts=scripts)
         web.open(path)
         looks(web, name, WIDE, scripts=scripts)
+        web.evaluate(UNFOLD)
         looks(web, name, NARROW, scripts=scripts, dark=True)
         if scripts:
             looks(web, name, WIDE, dark=True)
