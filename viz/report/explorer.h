@@ -11,11 +11,12 @@
  *               recording, frame, layer and head, in this order, the head fastest
  *   masks       cells of which something is seen, row after row, a bit each, base64
  *   tokens      lists of labels, a string per token
- * A map is base64: the numbers of its seen cells, row after row, then, if means are
- * held, as many means, then a record per cell with a leak: row and column as uint16 and
- * the hidden weight as float32 (float64 where numbers are). All little-endian. Numbers
- * of 2 bytes have 1 bit of sign, 6 of exponent (bias 47) and 9 of fraction; what is not
- * 0 is not rounded to 0, and what is too large becomes the largest.
+ * A map is null if it was not recorded, else base64: the numbers of its seen cells, row
+ * after row, then, if means are held, as many means, then a record per cell with a
+ * leak: row and column as uint16 and the hidden weight as float32 (float64 where
+ * numbers are). All little-endian. Numbers of 2 bytes have 1 bit of sign, 6 of exponent
+ * (bias 47) and 9 of fraction; what is not 0 is not rounded to 0, and what is too large
+ * becomes the largest.
  */
 #ifndef TXD_VIZ_EXPLORER_H
 #define TXD_VIZ_EXPLORER_H
@@ -47,7 +48,8 @@ typedef struct txd_held {
     size_t width;         /* bytes of a number: 2, 4 or 8 */
     txd_held_frame *frames;
     size_t frame_count;
-    size_t steps_held, steps, batches_held, batches; /* and how many are recorded */
+    size_t steps_held, steps_recorded, batches_held, batches;
+    size_t steps; /* that the recording has places for */
 } txd_held;
 
 /* What may be spent on one attention. */
@@ -72,7 +74,8 @@ typedef struct txd_held_map {
     txd_text mask;
 } txd_held_map;
 
-/* Reads one map. `claim` is that of the frame's step. The texts are begun anew. */
+/* Reads one map. `claim` is that of the frame's step. The texts are begun anew.
+ * ERR_CONFIG if `record` did not select it. */
 txd_status txd_held_fill(txd_held_map *out, const txd_held *held,
                          const txd_claim *claim, size_t recording,
                          const txd_held_frame *frame, int layer, size_t head);

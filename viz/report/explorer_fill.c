@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "viz/read/recorded.h"
 #include "viz/report/explorer.h"
 
 enum { STRIP = 1 << 18 }; /* values read at once, or one row */
@@ -314,6 +315,7 @@ txd_status txd_held_fill(txd_held_map *out, const txd_held *held,
     txd_text_finish(&out->mask);
     txd_held_site(site, held, layer);
     TXD_TRY(txd_slice_find(&f.slice, held->recordings[recording], &request));
+    TXD_TRY(txd_recorded_slice(&f.slice));
     TXD_TRY(txd_arena_create(&f.arena));
     status = fill(&f, out);
     txd_arena_destroy(f.arena);

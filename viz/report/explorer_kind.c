@@ -83,6 +83,19 @@ static void measure(txd_held_frame *frame, const txd_held *held, const txd_claim
         held->columns);
 }
 
+/* NULL = there is none. */
+static void add_map(holding *h, const txd_text *bytes, size_t mask)
+{
+    txd_explorer_comma(&h->maps);
+    txd_text_add(&h->maps, bytes ? "\"" : "null");
+    if (bytes) {
+        txd_html_base64(&h->maps, bytes->data, bytes->length);
+        txd_text_add(&h->maps, "\"");
+    }
+    txd_explorer_comma(&h->seen);
+    txd_text_addf(&h->seen, "%zu", mask);
+}
+
 static txd_status add_maps(txd_explorer *e, holding *h, const txd_claim *claim,
                            size_t recording, const txd_held_frame *frame, double most)
 {
@@ -97,6 +110,11 @@ static txd_status add_maps(txd_explorer *e, holding *h, const txd_claim *claim,
 
         status = txd_held_fill(&map, held, claim, recording, frame,
                                held->layers[i / held->heads], i % held->heads);
+        if (status == TXD_ERR_CONFIG) { /* not selected by `record` */
+            status = TXD_OK;
+            add_map(h, NULL, 0);
+            continue;
+        }
         if (status == TXD_OK)
             status = number_mask(&mask, e, &map.mask);
         if (status != TXD_OK)
@@ -104,12 +122,7 @@ static txd_status add_maps(txd_explorer *e, holding *h, const txd_claim *claim,
         h->bytes += (double)map.bytes.length;
         if (e->mask_count != masks)
             h->bytes += (double)map.mask.length;
-        txd_explorer_comma(&h->maps);
-        txd_text_add(&h->maps, "\"");
-        txd_html_base64(&h->maps, map.bytes.data, map.bytes.length);
-        txd_text_add(&h->maps, "\"");
-        txd_explorer_comma(&h->seen);
-        txd_text_addf(&h->seen, "%zu", mask);
+        add_map(h, &map.bytes, mask);
         if (h->bytes > most)
             status = TXD_ERR_LIMIT;
     }
@@ -176,11 +189,12 @@ static void add_notes(txd_text *out, const txd_held *held)
 {
     char words[240];
 
-    if (held->steps_held < held->steps || held->batches_held < held->batches) {
+    if (held->steps_held < held->steps_recorded || held->batches_held < held->batches) {
         snprintf(words, sizeof words,
                  "This page holds %zu of %zu steps and %zu of %zu batch rows, which "
                  "keeps it small.",
-                 held->steps_held, held->steps, held->batches_held, held->batches);
+                 held->steps_held, held->steps_recorded, held->batches_held,
+                 held->batches);
         add_note(out, words);
     }
     if (held->layer_count < held->layers_recorded) {
@@ -291,7 +305,7 @@ txd_status txd_explorer_kind(txd_explorer *e, txd_attention_kind kind, double mo
                                .recordings = {report->recording, report->other},
                                .recording_count = report->other ? 2 : 1}};
         status = try_kind(e, &h, &budget, finding);
-        if (status == TXD_OK)
+        if (status == TXD_OK && h.bytes > 0)
             write_kind(e, &h);
         if (status == TXD_OK)
             write_masks(e);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "viz/read/recorded.h"
 #include "viz/report/explorer.h"
 
 enum {
@@ -239,13 +240,19 @@ static txd_status thin_layers(txd_held *held, txd_arena *arena, size_t count)
     return TXD_OK;
 }
 
+static bool has(const size_t *places, size_t count, int64_t place)
+{
+    for (size_t i = 0; i < count; i++)
+        if (place >= 0 && places[i] == (uint64_t)place)
+            return true;
+    return false;
+}
+
 /* Puts `place` among `chosen`, which are ascending: in place of the nearest one. */
-static void include(size_t *chosen, size_t count, int64_t place, size_t all)
+static void include(size_t *chosen, size_t count, int64_t place)
 {
     size_t nearest = 0;
 
-    if (place < 0 || (uint64_t)place >= all)
-        return;
     for (size_t i = 1; i < count; i++)
         if (fabs((double)chosen[i] - (double)place) <
             fabs((double)chosen[nearest] - (double)place))
@@ -253,27 +260,51 @@ static void include(size_t *chosen, size_t count, int64_t place, size_t all)
     chosen[nearest] = (size_t)place;
 }
 
-static txd_status choose_frames(txd_held *held, txd_arena *arena, size_t room,
-                                int64_t step, int64_t batch)
+/* The steps of which `record` selected something; ascending. */
+static txd_status find_steps(size_t **out, txd_held *held, txd_arena *arena)
 {
-    size_t batches = held->steps == 1
-                         ? least(held->batches, room)
-                         : least(held->batches, room / least(held->steps, FRAMES));
-    size_t steps, *places, *rows;
+    char site[TXD_SITE_BYTES];
+    txd_recorded_part part = {.probe = held->pooled ? "pooled" : "full",
+                              .site = site,
+                              .layer = held->layers[0],
+                              .head = -1};
+
+    txd_site_of_layer(site, sites[held->kind], held->layers[0]);
+    *out = txd_arena_alloc(arena, held->steps, sizeof **out);
+    if (!*out)
+        return TXD_ERR_MEMORY;
+    held->steps_recorded = 0;
+    for (part.step = 0; part.step < held->steps; part.step++)
+        if (txd_recorded(held->recordings[0], &part))
+            (*out)[held->steps_recorded++] = part.step;
+    return held->steps_recorded ? TXD_OK
+                                : txd_fail(TXD_ERR_MISSING, "%s: no step", site);
+}
+
+/* Chooses steps and batch rows for `room` frames. */
+static txd_status choose_frames(txd_held *held, txd_arena *arena,
+                                const size_t *recorded, size_t room, int64_t step,
+                                int64_t batch)
+{
+    size_t all = held->steps_recorded, steps, *places, *rows;
+    size_t batches = all == 1 ? least(held->batches, room)
+                              : least(held->batches, room / least(all, FRAMES));
 
     batches = batches ? batches : 1;
-    steps = least(held->steps, room / batches);
+    steps = least(all, room / batches);
     held->frames = txd_arena_alloc(arena, steps * batches, sizeof *held->frames);
     places = txd_arena_alloc(arena, steps, sizeof *places);
     rows = txd_arena_alloc(arena, batches, sizeof *rows);
     if (!held->frames || !places || !rows)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < steps; i++)
-        places[i] = evenly(i, steps, held->steps);
+        places[i] = recorded[evenly(i, steps, all)];
     for (size_t i = 0; i < batches; i++)
         rows[i] = i;
-    include(places, steps, step, held->steps);
-    include(rows, batches, batch, held->batches);
+    if (has(recorded, all, step))
+        include(places, steps, step);
+    if (batch >= 0 && (uint64_t)batch < held->batches)
+        include(rows, batches, batch);
     held->frame_count = steps * batches;
     held->steps_held = steps;
     held->batches_held = batches;
@@ -296,9 +327,11 @@ static txd_status choose(txd_held *held, txd_arena *arena,
 {
     double bytes = budget->bytes / budget->excess, values = layer_values(held);
     double all = values * (double)held->layer_count, frame;
-    size_t frames = held->steps * held->batches, count, room;
+    size_t frames, count, room, *steps;
     bool causal = is_causal(held->recordings[0]);
 
+    TXD_TRY(find_steps(&steps, held, arena));
+    frames = held->steps_recorded * held->batches;
     if (all * (double)frames > budget->values)
         frames = all > budget->values ? 1 : (size_t)(budget->values / all);
     if (values > budget->values)
@@ -319,7 +352,7 @@ static txd_status choose(txd_held *held, txd_arena *arena,
     frame =
         layer_bytes(held, held->side, held->width, causal) * (double)held->layer_count;
     room = frame * (double)frames <= bytes ? frames : (size_t)(bytes / frame);
-    return choose_frames(held, arena, room ? room : 1, step, batch);
+    return choose_frames(held, arena, steps, room ? room : 1, step, batch);
 }
 
 txd_status txd_held_plan(txd_held *held, txd_arena *arena,

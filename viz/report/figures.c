@@ -4,6 +4,7 @@
  * whole, by the registry. Those whose values were not recorded are told at the end,
  * with the way to record them.
  */
+#include <ctype.h>
 #include <stdio.h>
 
 #include "viz/report/html.h"
@@ -28,6 +29,7 @@ static void add_figure(txd_report *report, const txd_figure *figure)
                                         .batch = -1,
                                         .other = report->other,
                                         .path = "figure.png"};
+    char caption[300];
     txd_drawing drawing;
     txd_status status = txd_drawing_init(&drawing, TXD_IMAGE_PNG);
 
@@ -39,8 +41,10 @@ static void add_figure(txd_report *report, const txd_figure *figure)
         return;
     }
     txd_text_addf(&report->figures, "<section>\n<h2>%s</h2>\n", figure->heading);
+    snprintf(caption, sizeof caption, "%s", figure->sentence);
+    caption[0] = (char)toupper((unsigned char)caption[0]);
     txd_report_drawing(report, figure->name, &drawing, status, figure->sentence,
-                       figure->sentence);
+                       caption);
     txd_text_add(&report->figures, "</section>\n");
     if (status != TXD_OK || report->shown_count == TXD_REPORT_SHOWN)
         return;

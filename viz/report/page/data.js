@@ -79,19 +79,35 @@ function decode(kind, frame, mask, code) {
   return {rows, columns, cells, values, means, leaks};
 }
 
+/* The places of an axis of which something was recorded: 'layer' by index, or 'head'. */
+function recorded(kind, axis) {
+  const count = axis === 'head' ? kind.heads : kind.layers.length;
+  const some = new Array(count).fill(false);
+
+  kind.maps.forEach((map, at) => {
+    const head = at % kind.heads, layer = Math.floor(at / kind.heads);
+
+    some[axis === 'head' ? head : layer % kind.layers.length] |= map !== null;
+  });
+  return some.map((is, i) => is ? i : -1).filter((i) => i >= 0);
+}
+
 /* What stands at a place, of the recordings held: 0, 1, or 2 for what the second has
- * more than the first. */
+ * more than the first. Null = it was not recorded. */
 function mapAt(kind, recording, frame, layer, head) {
   const one = (which) => {
     const at = ((which * kind.frames.length + frame) * kind.layers.length + layer) *
                kind.heads + head;
 
-    return decode(kind, kind.frames[frame], kind.masks[at], kind.maps[at]);
+    return kind.maps[at] &&
+           decode(kind, kind.frames[frame], kind.masks[at], kind.maps[at]);
   };
 
   if (recording < 2)
     return one(recording);
   const a = one(0), b = one(1);
+  if (!a || !b)
+    return null;
   const of = (map, name, i) => map.cells[i] ? map[name][i] : 0;
   for (const name of b.means ? ['values', 'means'] : ['values'])
     for (let i = 0; i < b.cells.length; i++)

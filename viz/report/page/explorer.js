@@ -44,8 +44,8 @@ function offerAll() {
   offer('step', unique(kind.frames.map((f) => f.step))
                     .map((s) => [s, kind.frames.find((f) => f.step === s).name]));
   offer('batch', unique(kind.frames.map((f) => f.batch)).map((b) => [b, b]));
-  offer('layer', kind.layers.map((l) => [l, l]));
-  offer('head', Array.from({length: kind.heads}, (_, h) => [h, h]));
+  offer('layer', recorded(kind, 'layer').map((i) => [kind.layers[i], kind.layers[i]]));
+  offer('head', recorded(kind, 'head').map((h) => [h, h]));
   offer('scale', [['linear', 'linear'], ['log', 'logarithmic']],
         picks.scale.value || (count ? 'log' : 'linear'));
   offer('pool', !pooled(kind) ? [['max', 'exact']]
@@ -156,7 +156,7 @@ function show() {
   canvas.hidden = !map;
   if (!map) {
     shown = null;
-    readout.textContent = 'This page does not hold this map.';
+    readout.textContent = 'This map was not recorded.';
     return;
   }
   const plane = picks.pool.value === 'mean' && map.means
