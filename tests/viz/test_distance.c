@@ -216,7 +216,7 @@ START_TEST(a_nan_is_marked_and_not_averaged_away)
     ck_assert_uint_eq(chart.graphs[0].nonfinite.total, 2); /* the layer and its head */
     ck_assert(isnan(chart.graphs[0].lines[0].y[3]));
     ck_assert(isfinite(chart.graphs[0].lines[0].y[4]));
-    ck_assert(strstr(chart.below[0].text, "layer 0, distance 3"));
+    ck_assert(strstr(chart.below[0].text, "first: layer 0, distance 3"));
     txd_arena_destroy(arena);
     fake_close(&recording);
 }

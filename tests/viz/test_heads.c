@@ -47,6 +47,9 @@ static void check_head(const sheet *drawn, size_t first, size_t layer, size_t he
 
 /* --- made up rows --- */
 
+static const char *const columns[] = {"rows/entropy", "rows/first", "rows/self",
+                                      "rows/peak",    "rows/seen",  "rows/peak_key"};
+
 static double made_up(size_t column, size_t layer, size_t head, size_t query)
 {
     return 0.5 + 0.4 * sin(1 + (double)(column * 17 + layer * 31 + head * 7 + query));
@@ -55,8 +58,6 @@ static double made_up(size_t column, size_t layer, size_t head, size_t query)
 /* Columns of row statistics with numbers of no meaning; a causal row q sees q + 1. */
 static void add_rows(fake *recording)
 {
-    static const char *const names[] = {"rows/entropy", "rows/first", "rows/self",
-                                        "rows/peak",    "rows/seen",  "rows/peak_key"};
     double values[CELLS * QUERIES];
 
     for (size_t column = 0; column < 6; column++) {
@@ -68,7 +69,7 @@ static void add_rows(fake *recording)
                             ? (double)query - (query % 3 == 0 ? 1 : 0)
                             : made_up(column, i / QUERIES / FAKE_HEADS, head, query);
         }
-        fake_add(recording, names[column], "slbhq", values, row_dims);
+        fake_add(recording, columns[column], "slbhq", values, row_dims);
     }
 }
 
@@ -295,6 +296,30 @@ START_TEST(heads_that_were_not_selected_are_blank)
 }
 END_TEST
 
+/* Entropy is a share of what can be; weights may all be small. */
+START_TEST(small_weights_are_not_all_black_but_entropy_has_one_scale)
+{
+    double values[CELLS * QUERIES];
+    sheet entropy, profiles;
+    fake recording;
+
+    fake_open(&recording);
+    fake_decoder(&recording, QUERIES);
+    for (size_t column = 0; column < 6; column++) {
+        for (size_t i = 0; i < CELLS * QUERIES; i++)
+            values[i] = column == 4 ? 20 : 0.015625;
+        fake_add(&recording, columns[column], "slbhq", values, row_dims);
+    }
+    sheet_open(&entropy, &recording, "entropy");
+    sheet_open(&profiles, &recording, "profiles");
+    ck_assert(sheet_says(&entropy, "set cbrange [0:1]"));
+    ck_assert(sheet_says(&profiles, "set cbrange [0:0.015625]"));
+    sheet_close(&entropy);
+    sheet_close(&profiles);
+    fake_close(&recording);
+}
+END_TEST
+
 START_TEST(a_recording_without_rows_and_weights_says_how_to_record_them)
 {
     static const char *const names[] = {"entropy", "profiles"};
@@ -375,5 +400,6 @@ TEST_MAIN(entropy_is_that_of_the_recorded_rows_over_the_log_of_the_keys_seen,
           the_previous_key_is_exact_where_weights_are_there_in_full,
           rows_that_are_not_finite_are_left_out_and_marked,
           heads_that_were_not_selected_are_blank,
+          small_weights_are_not_all_black_but_entropy_has_one_scale,
           a_recording_without_rows_and_weights_says_how_to_record_them,
           columns_of_different_shapes_are_refused, gnuplot_draws_them_in_every_kind)

@@ -181,6 +181,28 @@ START_TEST(without_weights_in_full_it_says_how_to_record_them)
 }
 END_TEST
 
+START_TEST(one_head_alone_is_not_compared)
+{
+    const size_t dims[5] = {1, 1, 1, TOKENS, TOKENS};
+    const txd_figure_request request = {
+        .site = "similarity", .layer = -1, .head = -1, .step = -1, .batch = -1};
+    txd_drawing drawing;
+    fake recording;
+
+    fill_weights();
+    fake_open(&recording);
+    fake_decoder(&recording, TOKENS);
+    fake_add(&recording, "layers.0.attn.weights", "sbhqk", &weights[0][0][0], dims);
+    ck_assert_int_eq(txd_drawing_init(&drawing, TXD_IMAGE_PNG), TXD_OK);
+    ck_assert_int_eq(
+        txd_figure_find("similarity")->draw(&drawing, recording.trace, &request),
+        TXD_ERR_MISSING);
+    ck_assert(strstr(txd_message(), "one head alone"));
+    txd_drawing_finish(&drawing);
+    fake_close(&recording);
+}
+END_TEST
+
 START_TEST(gnuplot_draws_rings_and_layers)
 {
     txd_figure_request request = {
@@ -202,4 +224,4 @@ TEST_MAIN(each_cell_is_what_two_heads_have_in_common,
           a_row_that_is_not_finite_is_left_out_and_its_head_marked,
           queries_are_evenly_chosen_where_they_are_many,
           without_weights_in_full_it_says_how_to_record_them,
-          gnuplot_draws_rings_and_layers)
+          one_head_alone_is_not_compared, gnuplot_draws_rings_and_layers)

@@ -11,7 +11,7 @@
 
 #include "viz/draw/script.h"
 
-enum { TITLE_HEIGHT = 26, MOST_CELL = 34, MOST_SIDE = 4096 };
+enum { TITLE_HEIGHT = 22, MOST_CELL = 34, MOST_SIDE = 4096 };
 
 /* A cell's side in pixels, as maps draw them. */
 static size_t cell_side(const txd_map *map)

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "viz/figures/figures.h"
 #include "viz/read/distance.h"
@@ -206,9 +207,11 @@ static txd_status add_tics(txd_graph *graph, const source *from)
     longest = from->weights.keys ? from->weights.keys - 1 : 0;
     for (size_t distance = 0; distance <= longest && count < bins + MOST_TICS;
          distance = distance ? 2 * distance : 1, count++) {
-        snprintf(text, sizeof text, "%zu", distance);
-        tics[count] = (txd_tic){place_of((double)distance),
-                                txd_arena_string(from->arena, text), NULL};
+        snprintf(text, sizeof text, "distance %zu", distance);
+        tics[count].x = place_of((double)distance);
+        tics[count].name = txd_arena_string(from->arena, text);
+        tics[count].label =
+            tics[count].name ? tics[count].name + strlen("distance ") : NULL;
         if (!tics[count].label)
             return TXD_ERR_MEMORY;
     }

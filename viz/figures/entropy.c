@@ -58,7 +58,7 @@ static txd_status draw_claimed(txd_drawing *out, const txd_claim *claim,
     }
     if (count == 0)
         return status;
-    TXD_TRY(txd_head_blocks(&map, lines, count, request));
+    TXD_TRY(txd_head_blocks(&map, lines, count, true, request));
     TXD_TRY(describe(&map, &heads[0]));
     return txd_map_draw(out, &map);
 }

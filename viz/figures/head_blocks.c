@@ -10,6 +10,8 @@
 
 #include "viz/figures/figures.h"
 
+#define BLACK 0.05 /* on a scale to 1 */
+
 txd_status txd_head_sums(txd_head_sum ***out, const txd_heads *heads, unsigned wanted,
                          txd_arena *arena)
 {
@@ -113,7 +115,7 @@ static txd_status lay(txd_blocks *blocks, const txd_head_line *lines, size_t cou
 /* What the words under the map are about. */
 typedef struct extremes {
     const txd_head_sum *low, *high;
-    size_t low_layer, low_head, high_layer, high_head, blank, nonfinite;
+    size_t low_layer, low_head, high_layer, high_head, blank, nonfinite, cells;
     int bad_layer;
     size_t bad_head;
 } extremes;
@@ -127,6 +129,7 @@ static void note_cell(extremes *seen, const txd_head_line *line, size_t layer,
         seen->bad_layer = line->heads->layers[layer];
         seen->bad_head = head;
     }
+    seen->cells++;
     seen->blank += sum->queries == 0 && sum->nonfinite == 0;
     if (sum->queries == 0)
         return;
@@ -197,7 +200,7 @@ static txd_status note_rest(txd_map *map, const extremes *all)
 }
 
 txd_status txd_head_blocks(txd_map *map, const txd_head_line *lines, size_t count,
-                           const txd_figure_request *request)
+                           bool whole, const txd_figure_request *request)
 {
     txd_blocks blocks = {.map = map};
     extremes all = {.low = NULL};
@@ -217,14 +220,18 @@ txd_status txd_head_blocks(txd_map *map, const txd_head_line *lines, size_t coun
         }
         all.nonfinite += seen.nonfinite;
         all.blank += seen.blank;
+        all.cells += seen.cells;
         if (seen.high)
             most = fmax(most, seen.high->high);
     }
+    if (all.blank == all.cells)
+        return txd_fail(TXD_ERR_MISSING,
+                        "of no head a query that sees two keys was recorded");
     TXD_TRY(note_rest(map, &all));
     TXD_TRY(txd_map_scale(
         map, request->scale == TXD_SCALE_LOG ? TXD_SCALE_LOG : TXD_SCALE_LINEAR, true));
-    /* The whole of what can be, unless all would be as good as black. */
-    if (!map->logarithmic && !(most < 0.05 && request->scale == TXD_SCALE_AUTO))
+    if (!map->logarithmic &&
+        (whole || most >= BLACK || request->scale != TXD_SCALE_AUTO))
         map->high = fmax(most, 1);
     return TXD_OK;
 }

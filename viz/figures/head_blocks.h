@@ -23,10 +23,12 @@ typedef struct txd_head_line {
     txd_head_sum **sums; /* of each layer, by txd_heads_sum */
 } txd_head_line;
 
-/* Lays out and fills `map`, whose arena is set; colours from 0 to 1, or logarithmic, as
- * `request` has it. Adds the notes about what is marked, blank and extreme. */
+/* Lays out and fills `map`, whose arena is set; colours are linear from 0 to 1 or, if
+ * `request` has it, logarithmic; an automatic scale ends at the largest value where all
+ * would be as good as black, unless `whole`. Adds the notes about what is marked, blank
+ * and extreme. ERR_MISSING if all is blank. */
 txd_status txd_head_blocks(txd_map *map, const txd_head_line *lines, size_t count,
-                           const txd_figure_request *request);
+                           bool whole, const txd_figure_request *request);
 
 /* The sums of all layers, of the measures in `wanted` (bits), in `arena`. */
 txd_status txd_head_sums(txd_head_sum ***out, const txd_heads *heads, unsigned wanted,

@@ -84,7 +84,7 @@ static txd_status draw_claimed(txd_drawing *out, const txd_claim *claim,
         return status;
     if (at_least)
         TXD_TRY(note_at_least(&map));
-    TXD_TRY(txd_head_blocks(&map, lines, count, request));
+    TXD_TRY(txd_head_blocks(&map, lines, count, false, request));
     TXD_TRY(describe(&map, lines[0].heads));
     return txd_map_draw(out, &map);
 }

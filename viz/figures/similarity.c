@@ -172,6 +172,8 @@ static txd_status draw_parts(txd_drawing *out, part *parts, size_t count,
     marked all = {.alike = 0};
     bool is_log = request->scale == TXD_SCALE_LOG;
 
+    if (count == 1 && parts[0].like.count == 1)
+        return txd_fail(TXD_ERR_MISSING, "one head alone has none to be compared with");
     map.rows.title = map.columns.title = "layer";
     TXD_TRY(lay(&blocks, parts, count));
     for (size_t i = 0; i < count; i++)

@@ -9,31 +9,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 16, MOST = 64 };
+/* Queries, and how many neighbours are read together: chunks of a compressed value are
+ * unpacked whole, however little is read of them. */
+enum { LEAST = 16, MOST = 64, RUN = 16 };
 
 #define WORK 4e8      /* smaller-of-twos in about a second */
 #define TOO_MUCH 1e10 /* with as few queries as there must be */
+#define ROOM 16e6     /* weights of a run of all heads in memory */
 
 typedef struct compare {
     const txd_weights *weights;
     size_t count, pairs;
     size_t (*places)[2]; /* batch row and query of each that is compared */
     size_t place_count;
-    float *rows;        /* (count, keys) of one query */
-    unsigned char *use; /* (count): the row was recorded and is finite */
+    size_t most;        /* neighbours that are read together */
+    double *values;     /* (most, keys) of one head */
+    float *rows;        /* (most, count, keys) of a run */
+    unsigned char *use; /* (most, count): the row was recorded and is finite */
     float *shared;      /* (place, pair); NaN = not known */
 } compare;
 
-static size_t seen_keys(const txd_weights *weights, size_t batch, size_t query)
+/* Whether a query sees two keys or more; those about its own are tried first. */
+static bool has_choice(const txd_weights *weights, size_t batch, size_t query)
 {
+    size_t own = query + weights->past, keys = weights->keys, seen = 0;
     txd_mask_view mask;
-    size_t seen = 0;
 
     if (!txd_weights_mask(&mask, weights, weights->layers[0], batch))
-        return weights->keys;
-    for (size_t key = 0; key < weights->keys; key++)
-        seen += txd_mask_hides(&mask, query, key) == TXD_SEEN;
-    return seen;
+        return keys >= 2;
+    for (size_t i = 0; i < keys && seen < 2; i++)
+        seen += txd_mask_hides(&mask, query, (own + keys - i) % keys) == TXD_SEEN;
+    return seen >= 2;
+}
+
+static size_t count_wanted(const compare *of)
+{
+    double one = (double)of->pairs * (double)of->weights->keys;
+    double fit = one > 0 ? WORK / one : MOST;
+
+    return fit > MOST ? MOST : fit < LEAST ? LEAST : (size_t)fit / RUN * RUN;
+}
+
+/* Of `found` places as many as are wanted, in runs that are evenly spaced. */
+static void thin_places(compare *of, size_t found)
+{
+    size_t wanted = count_wanted(of), runs = wanted / RUN;
+
+    of->place_count = found < wanted ? found : wanted;
+    for (size_t i = 0; found > wanted && i < wanted; i++) {
+        size_t end = (i / RUN + 1) * found / runs;
+
+        memcpy(of->places[i], of->places[end - RUN + i % RUN], sizeof *of->places);
+    }
 }
 
 /* All queries with a choice, then some of them. */
@@ -41,11 +68,8 @@ static txd_status choose_places(compare *out, size_t *all, txd_arena *arena)
 {
     const txd_weights *weights = out->weights;
     size_t most = weights->batches * weights->queries, found = 0;
-    double one = (double)out->pairs * (double)weights->keys;
-    double fit = one > 0 ? WORK / one : MOST;
-    size_t wanted = fit > MOST ? MOST : fit < LEAST ? LEAST : (size_t)fit;
 
-    if (one * LEAST > TOO_MUCH)
+    if ((double)out->pairs * (double)weights->keys * LEAST > TOO_MUCH)
         return txd_fail(TXD_ERR_LIMIT,
                         "%zu heads over %zu keys are too many to compare with each "
                         "other: choose a layer with --layer",
@@ -58,37 +82,53 @@ static txd_status choose_places(compare *out, size_t *all, txd_arena *arena)
         size_t query = i % weights->queries;
 
         if (!txd_weights_valid(weights, batch, query) ||
-            seen_keys(weights, batch, query) < 2)
+            !has_choice(weights, batch, query))
             continue;
         out->places[found][0] = batch;
         out->places[found++][1] = query;
     }
     *all = found;
-    out->place_count = found < wanted ? found : wanted;
-    for (size_t i = 0; found > wanted && i < wanted; i++)
-        memcpy(out->places[i], out->places[(i + 1) * found / wanted - 1],
-               sizeof *out->places);
+    thin_places(out, found);
     return TXD_OK;
 }
 
-/* The row of one head; sorted out if it cannot be compared. */
-static txd_status read_row(const compare *to, txd_likeness *out, size_t number,
-                           const size_t place[2], double *values)
+/* How many places from `first` on are neighbours. */
+static size_t run_of(const compare *of, size_t first)
+{
+    const size_t *begin = of->places[first];
+    size_t count = 1;
+
+    while (count < of->most && first + count < of->place_count &&
+           of->places[first + count][0] == begin[0] &&
+           of->places[first + count][1] == begin[1] + count)
+        count++;
+    return count;
+}
+
+/* The rows of one head; sorted out if they cannot be compared. */
+static txd_status read_head(const compare *to, txd_likeness *out, size_t number,
+                            const size_t place[2], size_t rows)
 {
     const txd_weights *weights = to->weights;
     const txd_weights_place from = {weights->layers[number / weights->heads], place[0],
                                     number % weights->heads, place[1], 0};
-    float *row = to->rows + number * weights->keys;
+    bool is_there = txd_weights_has_head(weights, from.head);
+    size_t keys = weights->keys;
 
-    to->use[number] = txd_weights_has_head(weights, from.head);
-    if (!to->use[number])
-        return TXD_OK;
-    TXD_TRY(txd_weights_read(values, weights, &from, 1, weights->keys));
-    for (size_t k = 0; k < weights->keys; k++) {
-        row[k] = (float)values[k];
-        to->use[number] &= isfinite(row[k]) != 0;
+    if (is_there)
+        TXD_TRY(txd_weights_read(to->values, weights, &from, rows, keys));
+    for (size_t r = 0; r < rows; r++) {
+        size_t at = r * to->count + number;
+
+        to->use[at] = is_there;
+        for (size_t k = 0; is_there && k < keys; k++) {
+            float value = (float)to->values[r * keys + k];
+
+            to->rows[at * keys + k] = value;
+            to->use[at] &= isfinite(value) != 0;
+        }
+        out->bad[number] |= is_there && !to->use[at];
     }
-    out->bad[number] |= !to->use[number];
     return TXD_OK;
 }
 
@@ -106,19 +146,30 @@ static float shared_by(const float *a, const float *b, size_t keys)
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-static txd_status compare_query(const compare *to, txd_likeness *out, size_t place,
-                                double *values)
+static void compare_row(const compare *to, size_t row, size_t place)
 {
     size_t keys = to->weights->keys, pair = 0;
+    const float *rows = to->rows + row * to->count * keys;
+    const unsigned char *use = to->use + row * to->count;
 
-    for (size_t i = 0; i < to->count; i++)
-        TXD_TRY(read_row(to, out, i, to->places[place], values));
     for (size_t i = 0; i < to->count; i++)
         for (size_t j = 0; j < i; j++, pair++)
             to->shared[place * to->pairs + pair] =
-                to->use[i] && to->use[j]
-                    ? shared_by(to->rows + i * keys, to->rows + j * keys, keys)
-                    : (float)NAN;
+                use[i] && use[j] ? shared_by(rows + i * keys, rows + j * keys, keys)
+                                 : (float)NAN;
+}
+
+static txd_status compare_all(const compare *to, txd_likeness *out)
+{
+    size_t rows;
+
+    for (size_t first = 0; first < to->place_count; first += rows) {
+        rows = run_of(to, first);
+        for (size_t i = 0; i < to->count; i++)
+            TXD_TRY(read_head(to, out, i, to->places[first], rows));
+        for (size_t row = 0; row < rows; row++)
+            compare_row(to, row, first + row);
+    }
     return TXD_OK;
 }
 
@@ -166,12 +217,25 @@ static void sum_up(txd_likeness *out, const compare *from)
     }
 }
 
+static txd_status make_room(compare *to, txd_arena *arena)
+{
+    double head = (double)to->weights->keys * (double)to->count;
+    size_t keys = to->weights->keys;
+
+    to->most = head * RUN < ROOM ? RUN : head < ROOM ? (size_t)(ROOM / head) : 1;
+    to->values = txd_arena_alloc(arena, to->most * keys, sizeof *to->values);
+    to->rows = txd_arena_alloc(arena, to->most * to->count * keys, sizeof *to->rows);
+    to->use = txd_arena_alloc(arena, to->most * to->count, 1);
+    to->shared =
+        txd_arena_alloc(arena, to->place_count * to->pairs, sizeof *to->shared);
+    return to->values && to->rows && to->use && to->shared ? TXD_OK : TXD_ERR_MEMORY;
+}
+
 txd_status txd_likeness_read(txd_likeness *out, const txd_weights *weights,
                              txd_arena *arena)
 {
     size_t count = weights->layer_count * weights->heads;
     compare to = {.weights = weights, .count = count, .pairs = count * (count - 1) / 2};
-    double *values = txd_arena_alloc(arena, weights->keys, sizeof *values);
 
     out->count = count;
     TXD_TRY(choose_places(&to, &out->of, arena));
@@ -179,14 +243,10 @@ txd_status txd_likeness_read(txd_likeness *out, const txd_weights *weights,
     out->mean = txd_arena_alloc(arena, count * count, sizeof *out->mean);
     out->low = txd_arena_alloc(arena, count * count, sizeof *out->low);
     out->bad = txd_arena_alloc(arena, count, 1);
-    to.rows = txd_arena_alloc(arena, count * weights->keys, sizeof *to.rows);
-    to.use = txd_arena_alloc(arena, count, 1);
-    to.shared = txd_arena_alloc(arena, to.place_count * to.pairs, sizeof *to.shared);
-    if (!values || !out->mean || !out->low || !out->bad || !to.rows || !to.use ||
-        !to.shared)
+    if (!out->mean || !out->low || !out->bad)
         return TXD_ERR_MEMORY;
-    for (size_t i = 0; i < to.place_count; i++)
-        TXD_TRY(compare_query(&to, out, i, values));
+    TXD_TRY(make_room(&to, arena));
+    TXD_TRY(compare_all(&to, out));
     sum_up(out, &to);
     return TXD_OK;
 }
