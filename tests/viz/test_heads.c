@@ -84,12 +84,11 @@ START_TEST(entropy_is_that_of_the_recorded_rows_over_the_log_of_the_keys_seen)
     sheet_open(&drawn, &recording, "entropy");
     ck_assert_uint_eq(drawn.blocks, 3);
     for (size_t i = 0; i < CELLS; i++) {
-        size_t layer = i / FAKE_HEADS, head = i % FAKE_HEADS;
         double values[QUERIES] = {0};
 
         for (size_t q = 1; q < QUERIES; q++)
-            values[q] = made_up(0, layer, head, q) / log((double)q + 1);
-        check_head(&drawn, 0, layer, head, values, 1);
+            values[q] = made_up(0, i / FAKE_HEADS, i % FAKE_HEADS, q) / log(q + 1.0);
+        check_head(&drawn, 0, i / FAKE_HEADS, i % FAKE_HEADS, values, 1);
     }
     sheet_close(&drawn);
     fake_close(&recording);
@@ -133,12 +132,11 @@ START_TEST(without_weights_the_previous_key_has_at_least_what_its_peaks_say)
     ck_assert(sheet_says(&drawn, "previous, at least: mean"));
     ck_assert(sheet_says(&drawn, "probe \"full\""));
     for (size_t i = 0; i < CELLS; i++) {
-        size_t layer = i / FAKE_HEADS, head = i % FAKE_HEADS;
-        double values[QUERIES];
+        double values[QUERIES] = {0};
 
-        for (size_t q = 0; q < QUERIES; q++)
-            values[q] = q % 3 == 0 ? made_up(3, layer, head, q) : 0;
-        check_head(&drawn, 6, layer, head, values, 1);
+        for (size_t q = 0; q < QUERIES; q += 3)
+            values[q] = made_up(3, i / FAKE_HEADS, i % FAKE_HEADS, q);
+        check_head(&drawn, 6, i / FAKE_HEADS, i % FAKE_HEADS, values, 1);
     }
     sheet_close(&drawn);
     fake_close(&recording);
@@ -166,16 +164,10 @@ static double of_row(int measure, const double *row, size_t query)
 
     for (size_t k = 0; k <= query; k++)
         entropy -= row[k] > 0 ? row[k] * log(row[k]) : 0;
-    switch (measure) {
-    case 0:
-        return entropy / log((double)query + 1);
-    case 1:
-        return row[0];
-    case 2:
-        return row[query];
-    default:
-        return query ? row[query - 1] : NAN;
-    }
+    return measure == 0   ? entropy / log((double)query + 1)
+           : measure == 1 ? row[0]
+           : measure == 2 ? row[query]
+                          : row[query ? query - 1 : 0];
 }
 
 static void check_weights(const fake *recording, const sheet *entropy,
