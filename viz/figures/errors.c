@@ -314,9 +314,8 @@ static txd_status draw(txd_drawing *out, const txd_trace *recording,
 
     if (!request->other)
         return txd_fail(TXD_ERR_MISSING,
-                        "errors: needs a second recording, of the same "
-                        "model and tokens in a finer format: txdiag "
-                        "report REC.h5 OTHER.h5 -o DIR");
+                        "needs a second recording, of the same model and tokens in a "
+                        "finer format: txdiag report REC.h5 OTHER.h5 -o DIR");
     TXD_TRY(txd_compared_measure(&compared, out->arena, recording, request->other));
     TXD_TRY(txd_chart_errors(&chart, out->arena, &compared));
     return txd_chart_draw(out, &chart);

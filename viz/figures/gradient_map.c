@@ -49,7 +49,7 @@ static txd_status read_norms(norms *s, txd_arena *arena, const txd_trace *record
                         site);
     if (s->curves.steps < 2)
         return txd_fail(TXD_ERR_MISSING,
-                        "gradient_map: %zu step was recorded, a map needs several "
+                        "%zu step was recorded, a map needs several "
                         "(input.steps in model.cfg); the figure gradients shows one",
                         s->curves.steps);
     TXD_TRY(txd_curves_read(&s->norm, &s->curves, "l2"));

@@ -220,7 +220,7 @@ txd_status txd_chart_steps(txd_chart *out, txd_arena *arena, const txd_trace *re
                             : "neither a loss nor a gradient norm was recorded");
     if (loss.count < 2 && norm.count < 2 && !names_a_column(request))
         return txd_fail(TXD_ERR_MISSING,
-                        "steps: a curve needs several steps, one was recorded "
+                        "a curve needs several steps, one was recorded "
                         "(input.steps in model.cfg)");
     return describe(out, recording);
 }
