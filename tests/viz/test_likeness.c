@@ -203,6 +203,24 @@ START_TEST(one_head_alone_is_not_compared)
 }
 END_TEST
 
+START_TEST(of_one_layer_heads_have_their_numbers)
+{
+    const size_t dims[5] = {1, 1, FAKE_HEADS, TOKENS, TOKENS};
+    fake recording;
+    sheet drawn;
+
+    fill_weights();
+    fake_open(&recording);
+    fake_decoder(&recording, TOKENS);
+    fake_add(&recording, "layers.2.attn.weights", "sbhqk", &weights[0][0][0], dims);
+    sheet_open(&drawn, &recording, "similarity");
+    ck_assert(sheet_says(&drawn, "Which heads attend alike: layer 2"));
+    ck_assert(sheet_says(&drawn, "('0' 0, '1' 1, '2' 2, '3' 3)"));
+    sheet_close(&drawn);
+    fake_close(&recording);
+}
+END_TEST
+
 START_TEST(gnuplot_draws_rings_and_layers)
 {
     txd_figure_request request = {
@@ -224,4 +242,5 @@ TEST_MAIN(each_cell_is_what_two_heads_have_in_common,
           a_row_that_is_not_finite_is_left_out_and_its_head_marked,
           queries_are_evenly_chosen_where_they_are_many,
           without_weights_in_full_it_says_how_to_record_them,
-          one_head_alone_is_not_compared, gnuplot_draws_rings_and_layers)
+          one_head_alone_is_not_compared, of_one_layer_heads_have_their_numbers,
+          gnuplot_draws_rings_and_layers)

@@ -28,6 +28,22 @@ typedef struct marked {
     size_t heads[2], bad_head;
 } marked;
 
+/* Within one layer heads have numbers of their own. */
+static txd_status number_heads(txd_blocks *blocks, const part *from)
+{
+    size_t heads = from->weights.heads;
+    int *numbers = txd_arena_alloc(blocks->map->arena, heads, sizeof *numbers);
+
+    if (!numbers)
+        return TXD_ERR_MEMORY;
+    for (size_t i = 0; i < heads; i++)
+        numbers[i] = (int)i;
+    blocks->rows[from->first].numbers = numbers;
+    blocks->columns[0].numbers = numbers;
+    blocks->map->rows.title = blocks->map->columns.title = "head";
+    return TXD_OK;
+}
+
 static txd_status lay(txd_blocks *blocks, const part *parts, size_t count)
 {
     static const char *const titles[] = {"self-attention", "cross-attention"};
@@ -57,6 +73,8 @@ static txd_status lay(txd_blocks *blocks, const part *parts, size_t count)
             blocks->columns[layer] = blocks->rows[parts[i].first + layer];
         }
         over[parts[i].first * columns] = titles[weights->kind];
+        if (columns == 1)
+            TXD_TRY(number_heads(blocks, &parts[i]));
     }
     blocks->titles = count > 1 ? over : NULL;
     blocks->row_count = rows;
@@ -141,8 +159,14 @@ static txd_status describe(txd_map *map, const part *from,
     txd_text text;
     txd_status status;
 
-    map->title = "Which heads attend alike";
     txd_text_init(&text);
+    txd_text_add(&text, "Which heads attend alike");
+    if (from->weights.layer_count == 1)
+        txd_text_addf(&text, ": layer %d", from->weights.layers[0]);
+    map->title = txd_arena_string(map->arena, txd_text_get(&text));
+    txd_text_finish(&text);
+    if (!map->title)
+        return TXD_ERR_MEMORY;
     txd_text_addf(
         &text,
         "The weight that two heads put on the same keys (sum of the smaller of "
