@@ -51,6 +51,19 @@ txd_status txd_drawing_add(txd_drawing *drawing, const char *name, const void *b
     return status;
 }
 
+/* gnuplot escapes '<' and '&' of texts, but not the '>' of "]]>", with which no reader
+ * of XML takes the file. */
+static void close_sections(txd_text *out, const char *picture)
+{
+    const char *end;
+
+    for (; (end = strstr(picture, "]]>")); picture = end + 3) {
+        txd_text_add_bytes(out, picture, (size_t)(end - picture));
+        txd_text_add(out, "]]&gt;");
+    }
+    txd_text_add(out, picture);
+}
+
 txd_status txd_drawing_image(txd_text *out, const txd_drawing *drawing)
 {
     const txd_plot_job job = {.kind = drawing->kind,
@@ -58,6 +71,16 @@ txd_status txd_drawing_image(txd_text *out, const txd_drawing *drawing)
                               .files = drawing->files,
                               .file_count = drawing->file_count};
 
+    txd_text picture;
+    txd_status status;
+
     TXD_TRY(txd_text_status(&drawing->script));
-    return txd_gnuplot_image(out, &job);
+    if (drawing->kind != TXD_IMAGE_SVG)
+        return txd_gnuplot_image(out, &job);
+    txd_text_init(&picture);
+    status = txd_gnuplot_image(&picture, &job);
+    if (status == TXD_OK)
+        close_sections(out, txd_text_get(&picture));
+    txd_text_finish(&picture);
+    return status == TXD_OK ? txd_text_status(out) : status;
 }
