@@ -100,6 +100,7 @@ static bool is_ours(const char *path, txd_output_kind kind)
     if (kind == TXD_OUTPUT_PAGE)
         return strstr(head, "txdiag report</title>") != NULL;
     return count == 0 || strncmp(head, "txdiag", 6) == 0 ||
+           strncmp(head, "### txdiag", 10) == 0 ||
            (begins_like_a_report(head) && strstr(head, "txdiag"));
 }
 

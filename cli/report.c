@@ -21,24 +21,56 @@ static txd_status open_source(txd_report_source *out, const txd_options *options
     return TXD_OK;
 }
 
-static txd_status report_recordings(const txd_options *options)
+/* What was asked for, of recordings that are open. */
+static txd_status write_report(txd_text *out, const txd_options *options,
+                               const txd_report_source sources[2])
 {
-    const char *folder = txd_options_value(options, "output");
-    size_t count = options->operand_count;
+    const char *path = txd_options_value(options, "output");
+    size_t count = (size_t)options->operand_count;
+
+    if (txd_options_has(options, "markdown")) {
+        TXD_TRY(txd_report_markdown(out, sources, count));
+        if (!path)
+            return TXD_OK;
+        TXD_TRY(txd_file_replace(path, out->data, out->length));
+    } else {
+        TXD_TRY(count == 2
+                    ? txd_report_compared(sources, path)
+                    : txd_report_html(sources[0].recording, sources[0].path, path));
+    }
+    txd_text_finish(out);
+    txd_text_addf(
+        out, txd_options_has(options, "markdown") ? "%s\n" : "%s/index.html\n", path);
+    return TXD_OK;
+}
+
+static txd_status check_output(const txd_options *options, const char *input)
+{
+    const char *path = txd_options_value(options, "output");
+
+    if (!txd_options_has(options, "markdown"))
+        return txd_output_page(path, input, options->force);
+    if (!path)
+        return TXD_OK;
+    TXD_TRY(txd_output_differs(path, input));
+    return txd_output_check(path, TXD_OUTPUT_TEXT, options->force);
+}
+
+static txd_status report_recordings(txd_text *out, const txd_options *options)
+{
+    size_t count = (size_t)options->operand_count;
     txd_report_source sources[2] = {{NULL, NULL}, {NULL, NULL}};
     txd_status status = TXD_OK;
 
-    if (!folder)
+    if (!txd_options_has(options, "markdown") && !txd_options_value(options, "output"))
         return txd_fail(TXD_ERR_ARGUMENT,
                         "report needs -o DIR: the page will be DIR/index.html");
     for (size_t i = 0; i < count && status == TXD_OK; i++)
         status = open_source(&sources[i], options, i);
     for (size_t i = 0; i < count && status == TXD_OK; i++)
-        status = txd_output_page(folder, sources[i].path, options->force);
+        status = check_output(options, sources[i].path);
     if (status == TXD_OK)
-        status = count == 2
-                     ? txd_report_compared(sources, folder)
-                     : txd_report_html(sources[0].recording, sources[0].path, folder);
+        status = write_report(out, options, sources);
     for (size_t i = 0; i < count; i++)
         txd_trace_destroy((txd_trace *)sources[i].recording);
     txd_guard_end();
@@ -49,22 +81,24 @@ static int report(const txd_options *options)
 {
     txd_text text;
 
-    if (report_recordings(options) != TXD_OK)
-        return txd_output_complain();
     txd_text_init(&text);
-    txd_text_addf(&text, "%s/index.html\n", txd_options_value(options, "output"));
-    return txd_output_result(&text, TXD_EXIT_HELD);
+    if (report_recordings(&text, options) == TXD_OK)
+        return txd_output_result(&text, TXD_EXIT_HELD);
+    txd_text_finish(&text);
+    return txd_output_complain();
 }
 
 static const txd_option options[] = {
     {"output", 'o', "DIR", "the folder of the page; made if it is missing"},
+    {"markdown", 0, NULL, "a summary for a pull request, to stdout or to -o FILE.md"},
     {NULL, 0, NULL, NULL},
 };
 
 const txd_command txd_command_report = {
     .name = "report",
     .sentence = "write one HTML page of a recording: verdicts, then figures",
-    .usage = "REC.h5 [OTHER.h5] -o DIR",
+    .usage = "REC.h5 [OTHER.h5] -o DIR\n"
+             "       txdiag report REC.h5 [OTHER.h5] --markdown [-o FILE.md]",
     .help =
         "Writes DIR/index.html: the verdicts and findings that the run stored, then\n"
         "figures. The page holds everything it shows and needs no network.\n"
@@ -73,8 +107,12 @@ const txd_command txd_command_report = {
         "(ref64, say), the page also shows how far apart the two are, layer by layer:\n"
         "relative errors of all that both recorded.\n"
         "\n"
+        "With --markdown: verdict, findings and laws as Markdown that GitHub reads,\n"
+        "without pictures, for a comment on a pull request.\n"
+        "\n"
         "  txdiag report mini.h5 -o report\n"
-        "  txdiag report mini-bf16.h5 mini-ref64.h5 -o report",
+        "  txdiag report mini-bf16.h5 mini-ref64.h5 -o report\n"
+        "  txdiag report mini.h5 --markdown >>$GITHUB_STEP_SUMMARY",
     .exits =
         "  0  written\n"
         "  2  not written (two recordings of different models or tokens, say), or, if\n"

@@ -91,6 +91,12 @@ typedef struct txd_report_source {
 txd_status txd_report_compared(const txd_report_source sources[2],
                                const char *directory);
 
+/* Appends a summary in Markdown, as GitHub reads it, for a pull request: the sentence
+ * that sums up, findings, all laws folded away, and with two sources their errors. No
+ * gnuplot is needed. */
+txd_status txd_report_markdown(txd_text *out, const txd_report_source *sources,
+                               size_t count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -39,7 +39,7 @@ _txdiag()
             words+=' --output --layer --head --step --batch --query --key --pool'
             words+=' --scale --gp'
             ;;
-        report) words+=' --output' ;;
+        report) words+=' --output --markdown' ;;
         mask) words+=' --output --layer --batch --step --query --key --set' ;;
         tokenize) words+=' --tokenizer --no-special --json' ;;
         generate)

@@ -43,6 +43,7 @@ _txdiag() {
         '--gp[keep script and data]:folder:_files -/' \
         '1:recording:_files' '2:site:{_txdiag_names points}' ;;
     report) _arguments $everywhere '(-o --output)'{-o,--output}'[folder]:folder:_files -/' \
+        '--markdown[a summary for a pull request]' \
         '*:file:_files' ;;
     mask) _arguments $everywhere '(-o --output)'{-o,--output}'[picture]:file:_files' \
         '--layer[layer]:n:' '--batch[row]:n:' '--step[step]:n:' '--query[queries]:range:' \
