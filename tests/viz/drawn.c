@@ -45,3 +45,27 @@ void drawn_says(const txd_drawing *drawing, const char *words)
     ck_assert_msg(strstr(script, words) != NULL, "no \"%s\" in:\n%.3500s", words,
                   script);
 }
+
+bool drawn_words(const txd_drawing *drawing, const char *words)
+{
+    static const char begin[] = "set label '", end[] = "' at screen";
+    const char *script = txd_text_get(&drawing->script), *at = script;
+    bool found = strstr(script, words) != NULL;
+    txd_text labels;
+
+    txd_text_init(&labels);
+    while ((at = strstr(at, begin))) {
+        at += sizeof begin - 1;
+        txd_text_add_bytes(&labels, at, (size_t)(strstr(at, end) - at));
+        txd_text_add(&labels, " ");
+    }
+    found |= strstr(txd_text_get(&labels), words) != NULL;
+    txd_text_finish(&labels);
+    return found;
+}
+
+void drawn_has_words(const txd_drawing *drawing, const char *words)
+{
+    ck_assert_msg(drawn_words(drawing, words), "no \"%s\" in:\n%.3500s", words,
+                  txd_text_get(&drawing->script));
+}

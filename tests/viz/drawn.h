@@ -20,4 +20,9 @@ bool drawn_has(const txd_drawing *drawing, const char *name);
 /* Fails the test unless the script holds `words`. */
 void drawn_says(const txd_drawing *drawing, const char *words);
 
+/* Whether the words stand in the script, or in its labels one after the other: lines
+ * of notes end anywhere. And the same as a test. */
+bool drawn_words(const txd_drawing *drawing, const char *words);
+void drawn_has_words(const txd_drawing *drawing, const char *words);
+
 #endif

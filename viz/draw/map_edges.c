@@ -27,19 +27,32 @@ static const struct {
     {TXD_HIDDEN_PADDING, 1, 4, "\xC2\xB7\xC2\xB7\xC2\xB7", "padding"},
 };
 
+/* What a query sees of the places from `first` to `last`, the keys there being side by
+ * side: most masks let each see one run of keys. */
+static bool is_any_seen(const txd_spans *spans, size_t query, size_t first, size_t last)
+{
+    return spans->begin[query] <= (int64_t)last && spans->end[query] > (int64_t)first &&
+           spans->begin[query] < spans->end[query];
+}
+
 /* A cell is seen if any of its places is. */
-static unsigned char reason_of(const txd_mask_view *mask, const txd_map *map,
-                               size_t row, size_t column)
+static unsigned char reason_of(const txd_mask_view *mask, const txd_spans *spans,
+                               const txd_map *map, size_t row, size_t column)
 {
     const txd_axis *rows = &map->rows, *columns = &map->columns;
     size_t row_end = ((row + 1) * rows->count + rows->cells - 1) / rows->cells;
+    size_t begin = (column * columns->count + columns->cells - 1) / columns->cells;
     size_t end = ((column + 1) * columns->count + columns->cells - 1) / columns->cells;
+    size_t first = columns->places[begin], last = columns->places[end - 1];
     txd_hidden reason = TXD_SEEN;
 
+    if (last - first + 1 != end - begin)
+        spans = NULL;
     for (size_t r = (row * rows->count + rows->cells - 1) / rows->cells; r < row_end;
          r++)
-        for (size_t c = (column * columns->count + columns->cells - 1) / columns->cells;
-             c < end; c++) {
+        for (size_t c = spans ? end - 1 : begin; c < end; c++) {
+            if (spans && is_any_seen(spans, rows->places[r], first, last))
+                return TXD_SEEN;
             reason = txd_mask_hides(mask, rows->places[r], columns->places[c]);
             if (reason == TXD_SEEN)
                 return TXD_SEEN;
@@ -50,12 +63,21 @@ static unsigned char reason_of(const txd_mask_view *mask, const txd_map *map,
 txd_status txd_map_find_edges(txd_map *map, const txd_mask_view *mask)
 {
     size_t rows = map->rows.cells, columns = map->columns.cells;
+    const size_t shape[2] = {map->rows.places[map->rows.count - 1] + 1,
+                             map->columns.places[map->columns.count - 1] + 1};
     unsigned char *hidden = txd_arena_alloc(map->arena, rows * columns, 1);
+    int32_t *begin = txd_arena_alloc(map->arena, shape[0], sizeof *begin);
+    int32_t *end = txd_arena_alloc(map->arena, shape[0], sizeof *end);
+    const txd_spans spans = {begin, end, 0};
+    struct txd_hidden_sides sides;
+    bool is_run;
 
-    if (!hidden)
+    if (!hidden || !begin || !end)
         return TXD_ERR_MEMORY;
+    is_run = txd_mask_spans(begin, end, &sides, mask, shape);
     for (size_t i = 0; i < rows * columns; i++)
-        hidden[i] = reason_of(mask, map, i / columns, i % columns);
+        hidden[i] =
+            reason_of(mask, is_run ? &spans : NULL, map, i / columns, i % columns);
     map->hidden = hidden;
     return TXD_OK;
 }
