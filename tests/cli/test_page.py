@@ -49,8 +49,9 @@ def recordings():
               "--set", f'precision={{backend="{backend}";}}')
     exits(0, "a report of two", "report", "ref64.h5", "bf16.h5", "-o", "two")
     exits(0, "a longer recording", "run", MINI, "-o", "long.h5", "--set",
-          "model.max_seq_len=300", "--set", "input={random={length=300;batch=1;};}",
-          "--set", 'record=({probe="full";points="layers.*.attn.weights";})')
+          "model.max_seq_len=300", "--set",
+          "input={random={length=300;batch=1;};steps=2;}", "--set",
+          'record=({probe="full";points="layers.*.attn.weights";})')
     page_cells.heat("long.h5", 1, 3, 211, 70)
     os.mkdir("empty")
     exits(2, "its report without gnuplot", "report", "long.h5", "-o", "long",

@@ -11,10 +11,10 @@ from program import equal, holds, ok
 WIDE, NARROW = (1280, 800), (390, 844)
 
 
-def weights_of(path, layer):
-    """(batch, head, query, key) of the first step."""
+def weights_of(path, layer, step=0, kind="attn"):
+    """(batch, head, query, key) of a step."""
     with h5py.File(path, "r") as file:
-        return file[f"value/layers/{layer}/attn/weights/full"][0].astype(float)
+        return file[f"value/layers/{layer}/{kind}/weights/full"][step].astype(float)
 
 
 def seen_of(path, batch):
@@ -165,22 +165,43 @@ def hot_cell_is_found(web, name, layer, head, query, key, side, size):
 def long_maps_are_pooled(web):
     """300 tokens are more than the cells of a page: two queries and two keys share one,
     in which the hottest shows, and the mean on request."""
-    weights = weights_of("long.h5", 1)[0, 3]
     for size in (NARROW, WIDE):
         maps = hot_cell_is_found(web, "long", 1, 3, 211, 70, 2, size)
     equal("two by two share a cell", maps.grid(), (150, 150))
     wrong = []
-    for q, k in ((210, 70), (80, 20), (149, 2)):
-        cell = weights[q // 2 * 2:q // 2 * 2 + 2, k // 2 * 2:k // 2 * 2 + 2]
-        text = maps.hover(q // 2, k // 2)
-        if not (close(number(text, "cells: "), cell.max()) and
-                close(number(text, "mean "), cell.mean())):
-            wrong.append(f"{text!r}, recorded {cell}")
-    equal("hover texts are the largest and the mean of what shares the cell", wrong, [])
+    for step in (0, 1):
+        maps.pick(step=step)
+        maps.show()
+        weights = weights_of("long.h5", 1, step)[0, 3]
+        for q, k in ((210, 70), (80, 20), (149, 2)):
+            cell = weights[q // 2 * 2:q // 2 * 2 + 2, k // 2 * 2:k // 2 * 2 + 2]
+            text = maps.hover(q // 2, k // 2)
+            if not (close(number(text, "cells: "), cell.max()) and
+                    close(number(text, "mean "), cell.mean())):
+                wrong.append(f"step {step}: {text!r}, recorded {cell}")
+    equal("in two steps hover texts are the largest and the mean of what shares the cell", wrong, [])
 
 
 def close(found, recorded):
     return found is not None and abs(found - recorded) <= 6e-3 * abs(recorded)
+
+
+def cross_attention_is_shown(web):
+    """The second row of the batch, whose memory is longer than its queries."""
+    web.open("cross/index.html")
+    maps = Maps(web)
+    kinds = web.evaluate("txdiagReport.data.kinds.map((kind) => kind.name)")
+    maps.pick(kind=kinds.index("cross"), batch=1, layer=1, head=4)
+    maps.show()
+    weights = weights_of("cross.h5", 1, kind="cross")[1, 4]
+    equal("memory rows are across", maps.grid(), weights.shape)
+    wrong = []
+    for q, k in ((0, 12), (5, 3), (2, 7)):
+        text = maps.hover(q, k)
+        if not (f"query {q}" in text and f"memory row {k}" in text and
+                same(number(text), weights[q, k], 4)):
+            wrong.append(f"{text!r}, recorded {weights[q, k]!r}")
+    equal("hover texts of the cross-attention are what was recorded", wrong, [])
 
 
 def nan_is_shown(web):
@@ -257,6 +278,7 @@ def work(web, hostile):
         hot_cell_is_found(web, "hostile", 1, 3, 11, 4, 1, size)
     long_maps_are_pooled(web)
     web.resize(*WIDE)
+    cross_attention_is_shown(web)
     nan_is_shown(web)
     two_are_compared(web)
     hostile_labels_are_text(web, hostile)
