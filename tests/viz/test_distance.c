@@ -222,6 +222,25 @@ START_TEST(a_nan_is_marked_and_not_averaged_away)
 }
 END_TEST
 
+START_TEST(a_hidden_nan_is_no_leak)
+{
+    const size_t place[4] = {1, 2, 5, 6};
+    txd_chart chart;
+    txd_arena *arena;
+    fake recording;
+
+    open_decoder(&recording, place, NAN);
+    arena = make(&chart, &recording, -1);
+    ck_assert_int_eq(txd_chart_settle(&chart), TXD_OK);
+    ck_assert_uint_eq(chart.graphs[1].nonfinite.total, 2);
+    ck_assert_uint_eq(chart.below_count, 1);
+    ck_assert(
+        strstr(chart.below[0].text, "NaN or infinite; first: layer 1, distance 1"));
+    txd_arena_destroy(arena);
+    fake_close(&recording);
+}
+END_TEST
+
 /* Beyond the window keys have no weight: a healthy line ends, and does not fall. */
 START_TEST(lines_end_at_a_window_and_go_on_where_it_is_ignored)
 {
@@ -297,6 +316,6 @@ TEST_MAIN(the_drawn_lines_are_the_means_of_each_layer_by_distance,
           the_reference_is_what_a_query_gives_each_of_its_keys_if_all_are_alike,
           of_one_layer_every_head_has_a_line,
           a_later_key_with_weight_has_a_graph_of_its_own_and_a_warning,
-          a_nan_is_marked_and_not_averaged_away,
+          a_nan_is_marked_and_not_averaged_away, a_hidden_nan_is_no_leak,
           lines_end_at_a_window_and_go_on_where_it_is_ignored,
           without_weights_in_full_it_says_how_to_record_them, gnuplot_draws_both_graphs)

@@ -283,7 +283,7 @@ static int leaking_layer(const source *from)
             !claim->config.layers[layer].causal)
             continue;
         for (size_t j = 0; j < of->heads * of->bins; j++)
-            if (of->after.pairs[j] != 0)
+            if (of->after.pairs[j] != 0 && isfinite(of->after.means[j]))
                 return layer;
     }
     return -1;
