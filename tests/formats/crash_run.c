@@ -5,8 +5,8 @@
  * Lengths change from step to step, so that extents grow late.
  */
 #include "crash_run.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

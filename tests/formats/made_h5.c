@@ -3,8 +3,8 @@
  * Recordings as other programs may lay them out.
  */
 #include "made_h5.h"
+#include "suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,14 @@ enum { PATH_SIZE = 4096, TIMEOUT_SECONDS = 120, KEPT_PATHS = 32 };
 
 static char scratch_root[PATH_SIZE];
 static const char *running = "none";
+
+struct place {
+    const char *file;
+    int line;
+};
+
+/* The last assertion that held, also of a child that is no more. */
+static struct place *marked;
 
 static const char *environment(const char *name, const char *otherwise)
 {
@@ -113,11 +122,28 @@ static int remove_entry(const char *path, const struct stat *info, int kind,
     return remove(path);
 }
 
+void test_mark(const char *file, int line)
+{
+    marked->file = file;
+    marked->line = line;
+}
+
+static bool marks_shared(void)
+{
+    marked = mmap(NULL, sizeof *marked, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return marked != MAP_FAILED;
+}
+
 static void print_message(TestResult *result)
 {
-    const char *file = tr_lfile(result);
+    struct place at = {tr_lfile(result), tr_lno(result)};
     const char *message = tr_msg(result);
-    fprintf(stderr, "%s: %s:%d: %s\n", running, file ? file : "?", tr_lno(result),
+    /* A signal or an exit: Check knows but the begin of the test. */
+    if (tr_rtype(result) == CK_ERROR && marked->file) {
+        at = *marked;
+    }
+    fprintf(stderr, "%s: %s:%d: %s\n", running, at.file ? at.file : "?", at.line,
             message ? message : "");
 }
 
@@ -140,6 +166,7 @@ static enum outcome run_one(const TTest *test, int number)
     SRunner *runner = runner_create(test);
 
     running = test->name;
+    *marked = (struct place){0};
     fflush(stdout);
     srunner_run_all(runner, CK_SILENT);
     if (srunner_ntests_run(runner) != 1 || srunner_ntests_failed(runner) > 0) {
@@ -175,7 +202,7 @@ int test_main(int argc, char **argv, const TTest *const *tests, size_t count)
 
     snprintf(scratch_root, sizeof scratch_root, "%.2000s/txdiag-test-XXXXXX",
              environment("TMPDIR", "/tmp"));
-    if (!mkdtemp(scratch_root)) {
+    if (!mkdtemp(scratch_root) || !marks_shared()) {
         perror(scratch_root);
         return 2;
     }
