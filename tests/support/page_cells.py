@@ -179,7 +179,8 @@ def long_maps_are_pooled(web):
             if not (close(number(text, "cells: "), cell.max()) and
                     close(number(text, "mean "), cell.mean())):
                 wrong.append(f"step {step}: {text!r}, recorded {cell}")
-    equal("in two steps hover texts are the largest and the mean of what shares the cell", wrong, [])
+    equal("in two steps hover texts are the largest and the mean of what shares the "
+          "cell", wrong, [])
 
 
 def close(found, recorded):
