@@ -27,6 +27,8 @@
 extern "C" {
 #endif
 
+enum { TXD_HELD_FRAME = 24 }; /* bytes that a map takes beside its numbers, about */
+
 /* A step and batch row of which all maps are held. */
 typedef struct txd_held_frame {
     size_t step, batch;

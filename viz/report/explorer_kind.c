@@ -119,7 +119,7 @@ static txd_status add_maps(txd_explorer *e, holding *h, const txd_claim *claim,
             status = number_mask(&mask, e, &map.mask);
         if (status != TXD_OK)
             break;
-        h->bytes += (double)map.bytes.length;
+        h->bytes += (double)map.bytes.length + TXD_HELD_FRAME;
         if (e->mask_count != masks)
             h->bytes += (double)map.mask.length;
         add_map(h, &map.bytes, mask);
@@ -158,7 +158,8 @@ static txd_status add_frames(txd_explorer *e, holding *h, size_t recording, doub
     txd_status status = TXD_OK;
     int64_t *numbers;
 
-    TXD_TRY(txd_step_numbers(&numbers, e->arena, held->recordings[0], held->steps));
+    TXD_TRY(txd_step_numbers(&numbers, e->arena, held->recordings[0],
+                             held->frames[held->frame_count - 1].step + 1));
     for (size_t i = 0; i < held->frame_count && status == TXD_OK; i++) {
         txd_held_frame *frame = &held->frames[i];
 

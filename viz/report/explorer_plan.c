@@ -15,6 +15,11 @@ enum {
     LEAST_CELLS = 32, /* of a side, before layers are left out */
     FRAMES = 3,       /* for which the cells are chosen */
     EXACT_FRAMES = 2, /* for which single pairs are held */
+    MOST_FRAMES = 512,
+    MOST_PLACES = 1 << 20, /* of a side; what claims to be more is not read */
+    MOST_POOLED = 1024,    /* the same of pooled maps, whose probe makes 256 */
+    MOST_LAYERS = 1 << 16,
+    MOST_STEPS = 1 << 16, /* that are looked at */
 };
 
 static const char *const sites[] = {"layers.*.attn.weights", "layers.*.cross.weights"};
@@ -65,7 +70,7 @@ static bool take_shape(txd_held *held, const txd_trace_info *info)
     for (int i = 0; i < rank; i++)
         if (dims[i] == 0)
             return false;
-    return true;
+    return held->rows <= MOST_PLACES && held->columns <= MOST_PLACES;
 }
 
 /* All recordings hold weights of the same layers, of one shape. */
@@ -120,7 +125,8 @@ static txd_status find_pooled(txd_held *held, bool *found, txd_arena *arena)
                      find(&other, held->recordings[j], mean, "slbhij") &&
                      memcmp(other.dims, first.dims, 6 * sizeof *first.dims) == 0;
     }
-    if (!*found || !take_shape(held, &first))
+    if (!*found || !take_shape(held, &first) || first.dims[1] > MOST_LAYERS ||
+        held->rows > MOST_POOLED || held->columns > MOST_POOLED)
         return *found = false, TXD_OK;
     layers = txd_arena_alloc(arena, first.dims[1], sizeof *layers);
     if (!layers)
@@ -148,8 +154,8 @@ static double layer_bytes(const txd_held *held, size_t side, size_t width, bool 
 
     if (causal && held->kind == TXD_ATTENTION_SELF && rows == columns)
         cells = rows * (rows + 1) / 2;
-    return cells * (double)(held->heads * held->recording_count * width) *
-           (held->mean ? 2 : 1);
+    return (cells * (double)width * (held->mean ? 2 : 1) + TXD_HELD_FRAME) *
+           (double)held->heads * (double)held->recording_count;
 }
 
 static double layer_values(const txd_held *held)
@@ -263,6 +269,7 @@ static void include(size_t *chosen, size_t count, int64_t place)
 /* The steps of which `record` selected something; ascending. */
 static txd_status find_steps(size_t **out, txd_held *held, txd_arena *arena)
 {
+    size_t every = 1 + (held->steps - 1) / MOST_STEPS;
     char site[TXD_SITE_BYTES];
     txd_recorded_part part = {.probe = held->pooled ? "pooled" : "full",
                               .site = site,
@@ -270,11 +277,11 @@ static txd_status find_steps(size_t **out, txd_held *held, txd_arena *arena)
                               .head = -1};
 
     txd_site_of_layer(site, sites[held->kind], held->layers[0]);
-    *out = txd_arena_alloc(arena, held->steps, sizeof **out);
+    *out = txd_arena_alloc(arena, 1 + (held->steps - 1) / every, sizeof **out);
     if (!*out)
         return TXD_ERR_MEMORY;
     held->steps_recorded = 0;
-    for (part.step = 0; part.step < held->steps; part.step++)
+    for (part.step = 0; part.step < held->steps; part.step += every)
         if (txd_recorded(held->recordings[0], &part))
             (*out)[held->steps_recorded++] = part.step;
     return held->steps_recorded ? TXD_OK
@@ -331,7 +338,9 @@ static txd_status choose(txd_held *held, txd_arena *arena,
     bool causal = is_causal(held->recordings[0]);
 
     TXD_TRY(find_steps(&steps, held, arena));
-    frames = held->steps_recorded * held->batches;
+    frames = held->steps_recorded < MOST_FRAMES / least(held->batches, MOST_FRAMES)
+                 ? held->steps_recorded * held->batches
+                 : MOST_FRAMES;
     if (all * (double)frames > budget->values)
         frames = all > budget->values ? 1 : (size_t)(budget->values / all);
     if (values > budget->values)
