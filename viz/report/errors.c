@@ -189,7 +189,7 @@ static txd_status draw(txd_report *report)
     if (status == TXD_OK)
         status = txd_chart_draw(&drawing, &chart);
     txd_report_drawing(report, "errors", &drawing, status, txd_figure_errors.sentence,
-                       "Relative errors by layer; the dashed line is one rounding");
+                       "Relative errors by layer; dashed: one rounding, dotted: the floor");
     return TXD_OK;
 }
 
