@@ -188,8 +188,9 @@ static txd_status draw(txd_report *report)
         status = txd_chart_errors(&chart, drawing.arena, report->compared);
     if (status == TXD_OK)
         status = txd_chart_draw(&drawing, &chart);
-    txd_report_drawing(report, "errors", &drawing, status, txd_figure_errors.sentence,
-                       "Relative errors by layer; dashed: one rounding, dotted: the floor");
+    txd_report_drawing(
+        report, "errors", &drawing, status, txd_figure_errors.sentence,
+        "Relative errors by layer; dashed: one rounding, dotted: the floor");
     return TXD_OK;
 }
 
