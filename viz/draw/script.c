@@ -88,10 +88,10 @@ static void add_terminal(txd_text *out, const txd_sheet *sheet)
         txd_text_addf(out, "set terminal svg noenhanced size %d,%d ", sheet->width,
                       sheet->height);
         break;
-    case TXD_IMAGE_PDF: /* inches, 96 pixels each */
+    case TXD_IMAGE_PDF: /* inches, 96 pixels each; its lines and points are thinner */
         txd_text_addf(out,
-                      "set terminal pdfcairo noenhanced fontscale 1 size %d.0/96,"
-                      "%d.0/96 ",
+                      "set terminal pdfcairo noenhanced fontscale 1 linewidth 1.5 "
+                      "pointscale 0.8 size %d.0/96,%d.0/96 ",
                       sheet->width, sheet->height);
         break;
     }
