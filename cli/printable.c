@@ -30,6 +30,14 @@ static bool is_control(const unsigned char *at, size_t left, bool line)
            (*at == 0xc2 && left > 1 && is_second_set(at[1]));
 }
 
+/* U+202A to U+202E and U+2066 to U+2069, after which a line reads in another order. */
+static bool turns_line(const unsigned char *at, size_t left)
+{
+    return left > 2 && at[0] == 0xe2 &&
+           ((at[1] == 0x80 && at[2] >= 0xaa && at[2] <= 0xae) ||
+            (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+}
+
 void txd_printable(FILE *out, const char *text, size_t count, bool line)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -38,6 +46,12 @@ void txd_printable(FILE *out, const char *text, size_t count, bool line)
     while (i < count) {
         int after = bytes_after(at[i]);
 
+        if (turns_line(at + i, count - i)) {
+            fprintf(out, "\\u%04x",
+                    0x2000U | (at[i + 1] & 0x3fU) << 6 | (at[i + 2] & 0x3fU));
+            i += 3;
+            continue;
+        }
         if (is_control(at + i, count - i, line)) {
             if (at[i] == '\n')
                 fputs("\\n", out);

@@ -12,7 +12,8 @@
 
 #include "base/text.h"
 
-/* Writes the bytes with control characters as "\x1b". Newlines and tabs stay; in one
+/* Writes the bytes with control characters as "\x1b", and marks that turn the order of
+ * what follows around as "\u202e". Newlines and tabs stay; in one
  * `line`, only newlines with a blank after them, which continue it. Other bytes stay,
  * UTF-8 or not: a file name can be copied from a message. Errors show in ferror. */
 void txd_printable(FILE *out, const char *text, size_t count, bool line);

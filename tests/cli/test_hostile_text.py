@@ -14,7 +14,8 @@ import h5py
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import (equal, exits, finish, holds, ok, read, write)  # noqa: E402
+from program import (equal, exits, finish, holds, ok, read, txdiag,
+                     write)  # noqa: E402
 
 HOSTILE = ["'", '"', "`touch pwned`", "\n!touch pwned\n", "\x1b[31mred\x1b[0m",
            "\u202egpj.exe", "\u2066x\u2069", "<script>alert(1)</script>",
@@ -131,6 +132,16 @@ ok("every row of a table has its columns", columns <= {5, 7}, columns)
 quiet("reports")
 
 # --- the terminal
+TURNS = re.compile("[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b-\x1f\x7f-\x9f]")
+for words in (["tokenize", "tokenizer.json", "@text.txt"], ["check", "m.h5", "-v"],
+              ["info", "m.h5"], ["plot", "m.h5", "\u202elayers\x1b[1m", "-o", "x.png"]):
+    with open("text.txt", "w", encoding="utf-8", newline="") as out:
+        out.write("".join(HOSTILE))
+    result = txdiag(*words)
+    equal(f"{words[0]}: no control characters, no marks that turn lines around",
+          TURNS.findall(result.out + result.err), [])
+    if words[0] == "tokenize":
+        holds("the mark is named", result.out, "\\u202egpj.exe")
 for locale in ("C", "C.UTF-8"):
     text = exits(0, f"a mask ({locale})", "mask", "m.cfg", env={"LC_ALL": locale}).out
     clean("the mask", text)
