@@ -57,28 +57,53 @@ static txd_status read_request(txd_figure_request *request, const txd_options *o
     return TXD_OK;
 }
 
+/* Opens a recording, or what is left of one that was not completed. */
+static txd_status open_recording(txd_trace **out, const txd_options *options,
+                                 const char *path)
+{
+    bool partial = false;
+    txd_status status = txd_guard_open(out, path, &partial);
+
+    if (partial)
+        txd_output_say(options, "%s is not there; reading %s.part", path, path);
+    return status;
+}
+
+static txd_status draw_recordings(const txd_options *options,
+                                  txd_figure_request *request)
+{
+    const char *other_path = txd_options_value(options, "other");
+    txd_trace *recording = NULL, *other = NULL;
+    txd_status status = open_recording(&recording, options, options->operands[0]);
+
+    if (status == TXD_OK && other_path)
+        status = open_recording(&other, options, other_path);
+    request->other = other;
+    if (status == TXD_OK)
+        status = txd_plot(recording, request);
+    txd_trace_destroy(other);
+    txd_trace_destroy(recording);
+    txd_guard_end();
+    return status;
+}
+
 static txd_status plot_recording(const txd_options *options, txd_arena *arena)
 {
     const char *path = options->operands[0];
     txd_figure_request request;
-    txd_trace *recording = NULL;
-    bool partial = false;
+    const char *other = txd_options_value(options, "other");
     txd_status status;
 
     TXD_TRY(read_request(&request, options, arena));
     if (request.path) {
         TXD_TRY(txd_output_differs(request.path, path));
+        if (other)
+            TXD_TRY(txd_output_differs(request.path, other));
         TXD_TRY(txd_output_check(request.path, TXD_OUTPUT_PICTURE, options->force));
     }
     if (request.keep)
         TXD_TRY(txd_output_kept(request.keep, options->force));
-    status = txd_guard_open(&recording, path, &partial);
-    if (partial)
-        txd_output_say(options, "%s is not there; reading %s.part", path, path);
-    if (status == TXD_OK)
-        status = txd_plot(recording, &request);
-    txd_trace_destroy(recording);
-    txd_guard_end();
+    status = draw_recordings(options, &request);
     if (status == TXD_OK && request.path)
         txd_output_say(options, "drew %s", request.path);
     if (status == TXD_OK && request.keep)
@@ -108,6 +133,7 @@ static const txd_option options[] = {
     {"key", 0, "RANGE", "only these keys"},
     {"scale", 0, "SCALE", "auto (default: log where linear is dark), linear or log"},
     {"pool", 0, "POOL", "of long sequences a cell shows: max (default) or mean"},
+    {"other", 0, "REC.h5", "a recording of the same tokens: both, and the difference"},
     {"gp", 0, "DIR", "keep gnuplot's script and its data as text, to restyle them"},
     {NULL, 0, NULL, NULL},
 };
@@ -118,7 +144,8 @@ const txd_command txd_command_plot = {
     .usage =
         "REC.h5 SITE [--layer N] [--head N] [--step N] [--batch N]\n"
         "                   [--query RANGE] [--key RANGE] [--pool max|mean]\n"
-        "                   [--scale auto|linear|log] [--gp DIR] -o FILE.png|svg|pdf",
+        "                   [--scale auto|linear|log] [--other REC.h5] [--gp DIR]\n"
+        "                   -o FILE.png|svg|pdf",
     .help =
         "Draws the values at a site: one head as a matrix of queries (rows, the first\n"
         "on top) and keys, or all layers and heads side by side. The half that the\n"
@@ -129,6 +156,12 @@ const txd_command txd_command_plot = {
         "name of a figure of the whole recording (`txdiag list figures`): entropy,\n"
         "profiles, distance, similarity. Characters of labels that fonts may lack are\n"
         "written as their codes, <U+65E5>, but for SVG.\n"
+        "\n"
+        "--other sets a second recording of the same model and tokens beside the "
+        "first:\n"
+        "what a fault, a format or an edit changed. Without a head it shows which "
+        "layers\n"
+        "and heads differ most.\n"
         "\n"
         "--gp keeps what gnuplot was given, commented, and its data as text: restyle\n"
         "it, and draw again with `cd DIR && gnuplot picture.gp`.\n"

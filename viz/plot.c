@@ -72,7 +72,8 @@ static const txd_figure *choose_whole(const txd_figure_request *request)
     return NULL;
 }
 
-/* Without a head, weights of several heads are laid out; a '*' of any other site needs
+/* Of two recordings it is the change from one to the other that is drawn. Without a
+ * head, weights of several heads are laid out; a '*' of any other site needs
  * its layer. */
 txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request,
                              const txd_trace *recording)
@@ -82,7 +83,9 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
     txd_figure_request one = *request;
     txd_slice slice;
 
-    *out = choose_whole(request);
+    *out = request->other || strcmp(request->site, "change") == 0
+               ? &txd_figure_change
+               : choose_whole(request);
     if (*out)
         return TXD_OK;
     *out = &txd_figure_overview;

@@ -37,7 +37,7 @@ _txdiag()
         list) words+=' --set --markdown' ;;
         plot)
             words+=' --output --layer --head --step --batch --query --key --pool'
-            words+=' --scale --gp'
+            words+=' --scale --gp --other'
             ;;
         report) words+=' --output --markdown' ;;
         mask) words+=' --output --layer --batch --step --query --key --set' ;;

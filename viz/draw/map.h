@@ -30,7 +30,8 @@ typedef struct txd_axis {
     size_t cells; /* drawn: `count`, or fewer, then each holds several places */
     const char *title;
     char **labels;    /* one per cell; NULL = numbers */
-    const char *tics; /* instead of both: gnuplot's list "'0' 3, '1' 9"; or NULL */
+    const char *tics; /* instead of both: gnuplot's list "'0' 3, '1' 9", "" = none; or
+                         NULL */
 } txd_axis;
 
 /* Places that deserve a mark: how many, and the worst (or first). */

@@ -83,6 +83,10 @@ static void write_tics(txd_text *out, const char *axis_name, const txd_axis *axi
     size_t step = axis->tics || axis->labels ? 1 : tic_step(axis, cell);
     const char *comma = "";
 
+    if (axis->tics && !*axis->tics) {
+        txd_text_addf(out, "unset %stics\n", axis_name);
+        return;
+    }
     txd_text_addf(out, "set %stics %s (", axis_name,
                   axis_name[0] == 'x' && axis->labels ? "rotate by 90 right" : "");
     if (axis->tics)

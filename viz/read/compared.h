@@ -15,6 +15,9 @@ extern "C" {
 /* OK if nothing tells that models or tokens differ; else ERR_CONFIG naming what. */
 txd_status txd_compared_same(const txd_trace *a, const txd_trace *b);
 
+/* The same of the tokens, the memory, and what goes with them, alone. */
+txd_status txd_compared_tokens(const txd_trace *a, const txd_trace *b);
+
 /* What an error was measured by, best first. */
 typedef enum txd_error_kind {
     TXD_ERROR_FULL,  /* values in full */

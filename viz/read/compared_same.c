@@ -316,11 +316,30 @@ static txd_status same_memory(txd_arena *arena, const txd_trace *a, const txd_tr
                     sqrt(difference / reference), allowed);
 }
 
-txd_status txd_compared_same(const txd_trace *a, const txd_trace *b)
+static txd_status same_inputs(txd_arena *arena, const txd_trace *a, const txd_trace *b)
 {
     static const char *const inputs[] = {"input/tokens",       "input/valid",
                                          "input/positions",    "input/document",
                                          "input/memory_valid", "input/types"};
+
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        TXD_TRY(same_input(arena, a, b, inputs[i]));
+    return same_memory(arena, a, b);
+}
+
+txd_status txd_compared_tokens(const txd_trace *a, const txd_trace *b)
+{
+    txd_arena *arena;
+    txd_status status;
+
+    TXD_TRY(txd_arena_create(&arena));
+    status = same_inputs(arena, a, b);
+    txd_arena_destroy(arena);
+    return status;
+}
+
+txd_status txd_compared_same(const txd_trace *a, const txd_trace *b)
+{
     txd_arena *arena;
     txd_status status;
 
@@ -328,10 +347,8 @@ txd_status txd_compared_same(const txd_trace *a, const txd_trace *b)
     status = same_configs(arena, a, b);
     if (status == TXD_OK)
         status = same_params(arena, a, b);
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs && status == TXD_OK; i++)
-        status = same_input(arena, a, b, inputs[i]);
     if (status == TXD_OK)
-        status = same_memory(arena, a, b);
+        status = same_inputs(arena, a, b);
     txd_arena_destroy(arena);
     return status;
 }
