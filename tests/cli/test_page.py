@@ -15,6 +15,7 @@ from program import (SOURCE, equal, exits, finish, holds, ok, skip,  # noqa: E40
                      txdiag, write)
 
 MINI = SOURCE + "/examples/mini.cfg"
+STILL = ("leak", "nan", "two", "long", "hostile")  # are opened without JavaScript, too
 WIDE, NARROW, PAPER = (1280, 800), (390, 844), (718, 1000)
 TARGETS = """[...document.querySelectorAll("a[href]")]
     .map((link) => link.getAttribute("href")).filter((href) => !href.startsWith("#") ||
@@ -97,15 +98,13 @@ def looks(web, name, size, **options):
 
 def page_is_sound(web, name):
     path = name + "/index.html"
-    for scripts in (True, False):
+    for scripts in (True, False) if name in STILL else (True,):
         web.emulate(scripts=scripts)
         web.open(path)
-        looks(web, name, WIDE, scripts=scripts)
+        looks(web, name, WIDE, scripts=scripts, dark=not scripts)
         web.evaluate(UNFOLD)
-        looks(web, name, NARROW, scripts=scripts, dark=True)
+        looks(web, name, NARROW, scripts=scripts, dark=scripts)
         if scripts:
-            looks(web, name, WIDE, dark=True)
-            looks(web, name, NARROW)
             looks(web, name, PAPER, paper=True)
             equal(f"{name}: every link leads to a place of the page",
                   web.evaluate(TARGETS), [])

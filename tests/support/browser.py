@@ -243,7 +243,6 @@ class Browser:
         self.width, self.height = width, height
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                    deviceScaleFactor=1, mobile=False)
-        self.settle()
 
     def emulate(self, dark=False, paper=False, scripts=True):
         """Colour scheme and medium act at once, scripts from the next open() on."""
@@ -253,7 +252,6 @@ class Browser:
                              {"name": "prefers-reduced-motion", "value": "reduce"}])
         self._call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.scripts = scripts
-        self.settle()
 
     def move(self, x, y):
         """Moves the mouse to a place of the window."""
@@ -294,6 +292,7 @@ class Browser:
         """Pixels as an array (height, width, 3) of bytes: of the window, of a box (x,
         y, width, height) in it, or of the whole page; also as PNG into a file."""
         clip = {}
+        self.settle()
         if whole:
             size = self._call("Page.getLayoutMetrics")["cssContentSize"]
             box = (0, 0, size["width"], size["height"])
@@ -327,6 +326,7 @@ class Browser:
     def layout(self, above=""):
         """What is cut, overlaps or sticks out, a line each (see layout.js). `above`
         selects what lies over the page on purpose, such as a hover text."""
+        self.settle()
         found = self.evaluate(f"({_text('layout.js')})({json.dumps(above)})")
         return [f"{one['judge']}: {one['text']}" for one in found]
 

@@ -142,9 +142,9 @@ def heat(path, layer, head, query, key):
 
 
 def hot_cell_is_found(web, name, layer, head, query, key, side, size):
-    """By its pixels alone; `side` queries and keys share a cell."""
+    """By its pixels alone, in the page that is open; `side` queries and keys share a
+    cell."""
     web.resize(*size)
-    web.open(name + "/index.html")
     maps = Maps(web)
     maps.pick(layer=layer, head=head, scale="linear")
     maps.show()
@@ -165,6 +165,7 @@ def hot_cell_is_found(web, name, layer, head, query, key, side, size):
 def long_maps_are_pooled(web):
     """300 tokens are more than the cells of a page: two queries and two keys share one,
     in which the hottest shows, and the mean on request."""
+    web.open("long/index.html")
     for size in (NARROW, WIDE):
         maps = hot_cell_is_found(web, "long", 1, 3, 211, 70, 2, size)
     equal("two by two share a cell", maps.grid(), (150, 150))
@@ -244,8 +245,8 @@ def two_are_compared(web):
 def hostile_labels_are_text(web, hostile):
     """Labels on the map and in hover texts are those of tokens, and run nothing."""
     web.open("hostile/index.html")
-    maps = Maps(web)
-    maps.show()
+    for size in (NARROW, WIDE):
+        maps = hot_cell_is_found(web, "hostile", 1, 3, 11, 4, 1, size)
     said = " ".join(maps.hover(place, 0) for place in range(maps.grid()[0]))
     holds("hover texts hold how the texts of tokens begin", said,
           *(text[:12].replace(" ", "\u2423") for text in hostile))
@@ -275,10 +276,7 @@ def work(web, hostile):
     keyboard_works(web, maps, "mini.h5")
     mouse_works(web, maps)
     findings_lead_to_their_cells(web)
-    for size in (WIDE, NARROW):
-        hot_cell_is_found(web, "hostile", 1, 3, 11, 4, 1, size)
     long_maps_are_pooled(web)
-    web.resize(*WIDE)
     cross_attention_is_shown(web)
     nan_is_shown(web)
     two_are_compared(web)
