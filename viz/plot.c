@@ -72,9 +72,9 @@ static const txd_figure *choose_whole(const txd_figure_request *request)
     return NULL;
 }
 
-/* Of two recordings it is the change from one to the other that is drawn. Without a
- * head, weights of several heads are laid out; a '*' of any other site needs
- * its layer. */
+/* Of two recordings it is the change from one to the other that is drawn, or how far
+ * they are apart by layer. Without a head, weights of several heads are laid out; a '*'
+ * of any other site needs its layer. */
 txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request,
                              const txd_trace *recording)
 {
@@ -83,7 +83,8 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
     txd_figure_request one = *request;
     txd_slice slice;
 
-    *out = request->other || strcmp(request->site, "change") == 0
+    *out = strcmp(request->site, txd_figure_errors.name) == 0 ? &txd_figure_errors
+           : request->other || strcmp(request->site, "change") == 0
                ? &txd_figure_change
                : choose_whole(request);
     if (*out)

@@ -78,10 +78,6 @@ exits(1, "and with a NaN", "run", FIXTURE, "-o", "nan.h5", "--set",
 os.mkdir("kept")
 os.mkdir("drawn")
 names = [line.split()[0] for line in txdiag("list", "figures").out.splitlines()]
-# A report alone sets two recordings against each other.
-reported = [name for name in names if usage(name)[0] == "report"]
-equal("all but one are drawn by plot", reported, ["errors"])
-names = [name for name in names if name not in reported]
 with ThreadPoolExecutor(2) as pool:
     results = dict(zip(names, pool.map(draw, names)))
 renew = os.environ.get("TXD_RENEW")

@@ -315,7 +315,8 @@ static txd_status draw(txd_drawing *out, const txd_trace *recording,
     if (!request->other)
         return txd_fail(TXD_ERR_MISSING,
                         "needs a second recording, of the same model and tokens in a "
-                        "finer format: txdiag report REC.h5 OTHER.h5 -o DIR");
+                        "finer format: txdiag plot REC.h5 errors --other OTHER.h5 -o "
+                        "FILE");
     TXD_TRY(txd_compared_measure(&compared, out->arena, recording, request->other));
     TXD_TRY(txd_chart_errors(&chart, out->arena, &compared));
     return txd_chart_draw(out, &chart);
@@ -325,7 +326,7 @@ const txd_figure txd_figure_errors = {
     .name = "errors",
     .sentence = "relative errors by layer against a recording in a finer format "
                 "(report REC OTHER)",
-    .usage = "txdiag report REC.h5 OTHER.h5 -o DIR",
+    .usage = "txdiag plot REC.h5 errors --other OTHER.h5 -o FILE",
     .heading = "Precision ladder: errors by layer",
     .draw = draw,
 };
