@@ -184,6 +184,50 @@ START_TEST(weights_are_the_picture_of_findings_in_attention_alone)
 }
 END_TEST
 
+/* That of the place is a map of weights, that of the law is by the registry. */
+START_TEST(findings_lead_to_the_figures_of_their_law)
+{
+    static const char *const laws[3] = {"grad_range", "attention_collapse", "grad_ran"};
+    static const char *const verdicts[3] = {"fail", "fail", "fail"};
+    static const char *const sites[3] = {"layers.1@grad", "layers.1.attn.weights",
+                                         "layers.1@grad"};
+    static const char *const messages[3] = {"first", "second", "third"};
+    static const char *const ways[3] = {"#figure-gradients", "#figure-entropy", NULL};
+    const series_plan plan = {.steps = 3, .layers = 2};
+    const char *folder = test_file("report");
+    fake recording;
+    char *page;
+
+    NEED_GNUPLOT;
+    fake_open(&recording);
+    fake_decoder(&recording, 6);
+    fake_weights(&recording, 6, NULL, 0);
+    series_add_gradients(&recording, &plan);
+    fake_strings(&recording, "checks/findings/law", laws, 3);
+    fake_strings(&recording, "checks/findings/verdict", verdicts, 3);
+    fake_strings(&recording, "checks/findings/site", sites, 3);
+    fake_strings(&recording, "checks/findings/message", messages, 3);
+    add_numbers(&recording, "findings", "layer", 1, 3);
+    ck_assert_msg(txd_report_html(recording.trace, "some.h5", folder) == TXD_OK, "%s",
+                  txd_message());
+    page = read_page(folder);
+    for (size_t i = 0; i < 3; i++) {
+        char message[40], *from, *to, *way;
+
+        snprintf(message, sizeof message, "<p>%s</p>", messages[i]);
+        from = strstr(page, message);
+        ck_assert_ptr_nonnull(from);
+        to = strstr(from, "</div>");
+        ck_assert_ptr_nonnull(to);
+        way = strstr(from, ways[i] ? ways[i] : "#figure-");
+        ck_assert_msg((way && way < to) == (ways[i] != NULL), "%s", laws[i]);
+        ck_assert(!ways[i] || count_of(page, ways[i]) == 1);
+    }
+    free(page);
+    fake_close(&recording);
+}
+END_TEST
+
 START_TEST(hostile_strings_are_text_in_the_page)
 {
     const char *folder = test_file("report");
@@ -193,6 +237,9 @@ START_TEST(hostile_strings_are_text_in_the_page)
     open_judged(&recording, HOSTILE);
     (void)txd_report_html(recording.trace, HOSTILE, folder);
     page = read_page(folder);
+    ck_assert_uint_eq(count_of(page, "default-src 'none'"), 1);
+    ck_assert_uint_eq(count_of(page, "script-src 'sha256-"), 1);
+    ck_assert_uint_eq(count_of(page, "'unsafe-inline'"), 0);
     /* the page's own: its numbers and what shows them */
     ck_assert_uint_eq(count_of(page, "<script"), 2);
     ck_assert_uint_eq(count_of(page, "</script"), 2);
@@ -340,6 +387,7 @@ END_TEST
 TEST_MAIN(the_page_tells_what_was_found_before_it_shows_pictures,
           many_findings_of_a_law_are_folded,
           weights_are_the_picture_of_findings_in_attention_alone,
+          findings_lead_to_the_figures_of_their_law,
           hostile_strings_are_text_in_the_page,
           without_gnuplot_the_page_still_holds_the_verdicts,
           a_recording_without_verdicts_is_not_called_healthy,

@@ -193,26 +193,30 @@ static bool names(const char *list, const char *word)
     return false;
 }
 
-size_t txd_report_way(char id[80], const txd_report *report,
-                      const txd_finding_row *finding)
+size_t txd_report_ways(txd_way ways[TXD_REPORT_WAYS], const txd_report *report,
+                       const txd_finding_row *finding)
 {
     txd_attention_kind kind = txd_site_attention(finding->site);
     txd_figure_request request;
     char site[TXD_SITE_BYTES];
     int aimed =
         aim(&request, site, report, finding) ? find_aimed(report, &request) : -1;
+    size_t count = 0;
 
     if (aimed >= 0) {
-        snprintf(id, 80, "finding-%d", aimed + 1);
-        return report->aimed[aimed].number;
+        ways[count].number = report->aimed[aimed].number;
+        snprintf(ways[count++].id, sizeof ways->id, "finding-%d", aimed + 1);
     }
-    for (size_t i = 0; i < report->shown_count; i++)
+    for (size_t i = 0; i < report->shown_count && count < TXD_REPORT_WAYS; i++)
         if (names(report->shown[i].figure->laws, finding->law)) {
-            snprintf(id, 80, "%s", report->shown[i].figure->name);
-            return report->shown[i].number;
+            ways[count].number = report->shown[i].number;
+            snprintf(ways[count++].id, sizeof ways->id, "%s",
+                     report->shown[i].figure->name);
         }
-    if (!is_of_attention(finding->site))
-        return 0;
-    snprintf(id, 80, "overview%s", kind == TXD_ATTENTION_CROSS ? "-cross" : "");
-    return report->overviews[kind];
+    if (count == 0 && report->overviews[kind] && is_of_attention(finding->site)) {
+        ways[count].number = report->overviews[kind];
+        snprintf(ways[count++].id, sizeof ways->id, "overview%s",
+                 kind == TXD_ATTENTION_CROSS ? "-cross" : "");
+    }
+    return count;
 }

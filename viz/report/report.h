@@ -84,9 +84,18 @@ void txd_report_config(txd_report *report);
 /* Attention of all heads, then the maps that findings name; or the first head. */
 void txd_report_attention(txd_report *report);
 
-/* The number of the figure that shows a finding, and its id; 0 if there is none. */
-size_t txd_report_way(char id[80], const txd_report *report,
-                      const txd_finding_row *finding);
+/* A figure of the page: its number, and what its id ends in. */
+typedef struct txd_way {
+    size_t number;
+    char id[80];
+} txd_way;
+
+enum { TXD_REPORT_WAYS = 2 };
+
+/* The figures that show a finding: the map of its place and that of its law; else the
+ * overview of its attention. Returns how many there are. */
+size_t txd_report_ways(txd_way ways[TXD_REPORT_WAYS], const txd_report *report,
+                       const txd_finding_row *finding);
 
 /* Errors by layer against the other recording, if there is one. */
 txd_status txd_report_errors(txd_report *report);

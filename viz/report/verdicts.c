@@ -67,29 +67,29 @@ static void add_place(txd_text *page, const txd_claim *claim,
     }
 }
 
-/* To the picture; and, by the script, to the cell in the explorer. */
+/* To the pictures; and, by the script, to the cell in the explorer. */
 static void add_ways(txd_report *report, const txd_finding_row *finding)
 {
     txd_text *page = &report->page;
-    bool of_attention =
-        strstr(finding->site, ".attn.") || strstr(finding->site, ".cross.");
-    size_t number;
-    char way[80];
+    bool cross = strstr(finding->site, ".cross.") != NULL;
+    bool has_cell = finding->layer >= 0 && (cross || strstr(finding->site, ".attn."));
+    txd_way ways[TXD_REPORT_WAYS];
+    size_t count = txd_report_ways(ways, report, finding);
 
-    number = txd_report_way(way, report, finding);
-    if (!number && !(of_attention && finding->layer >= 0))
+    if (count == 0 && !has_cell)
         return;
     txd_text_add(page, "<p class=\"ways\">");
-    if (number)
-        txd_text_addf(page, "<a href=\"#figure-%s\">See figure %zu</a>\n", way, number);
-    if (of_attention && finding->layer >= 0)
+    for (size_t i = 0; i < count; i++)
+        txd_text_addf(page, "<a href=\"#figure-%s\">See figure %zu</a>\n", ways[i].id,
+                      ways[i].number);
+    if (has_cell)
         txd_text_addf(
             page,
             "<button type=\"button\" class=\"show\" hidden data-kind=\"%s\" "
             "data-step=\"%lld\" data-batch=\"%lld\" data-layer=\"%lld\" "
             "data-head=\"%lld\" data-query=\"%lld\" data-key=\"%lld\">Show the "
             "cell</button>",
-            strstr(finding->site, ".cross.") ? "cross" : "attn",
+            cross ? "cross" : "attn",
             (long long)(finding->step < 0 ? 0 : finding->step),
             (long long)(finding->batch < 0 ? 0 : finding->batch),
             (long long)finding->layer,
