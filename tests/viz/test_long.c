@@ -137,6 +137,43 @@ START_TEST(cells_hold_what_a_plain_loop_finds)
 }
 END_TEST
 
+/* One cell holds the hidden weight beside seen ones: it is marked, not averaged. */
+START_TEST(a_leak_is_no_part_of_a_mean)
+{
+    const size_t dims[5] = {1, 1, 1, TOKENS, TOKENS}, at = 15 * TOKENS + 16;
+    txd_figure_request request = ask("layers.0.attn.weights", 0);
+    double *weights = calloc((size_t)TOKENS * TOKENS, sizeof *weights), kept[CELLS];
+    const size_t row = 15 * CELLS / TOKENS * CELLS;
+    const double *cells;
+    txd_drawing drawing;
+    size_t count;
+
+    ck_assert_ptr_nonnull(weights);
+    request.scale = TXD_SCALE_LINEAR;
+    request.pool = TXD_POOL_MEAN;
+    for (size_t i = 0; i < (size_t)TOKENS * TOKENS; i++)
+        weights[i] = i % TOKENS <= i / TOKENS ? 0.25 : 0;
+    for (int leaks = 0; leaks < 2; leaks++) {
+        fake recording;
+
+        weights[at] = leaks ? 0.75 : 0;
+        fake_open(&recording);
+        fake_decoder(&recording, TOKENS);
+        fake_add(&recording, "layers.0.attn.weights", "sbhqk", weights, dims);
+        draw(&drawing, &recording, request);
+        cells = drawn_numbers(&drawing, "cells", &count);
+        for (size_t i = 0; i < CELLS && !leaks; i++)
+            kept[i] = cells[row + i];
+        for (size_t i = 0; i < CELLS && leaks; i++)
+            ck_assert_msg(isnan(kept[i]) || cells[row + i] == kept[i], "cell %zu", i);
+        ck_assert_int_eq(drawn_has(&drawing, "leaks"), leaks);
+        txd_drawing_finish(&drawing);
+        fake_close(&recording);
+    }
+    free(weights);
+}
+END_TEST
+
 /* Wider than what is read at once; the value largest in size, and the mean. */
 START_TEST(a_wide_value_is_pooled_across_its_blocks)
 {
@@ -281,6 +318,7 @@ START_TEST(the_weight_furthest_above_an_even_share_is_named_and_pointed_at)
 }
 END_TEST
 
-TEST_MAIN(cells_hold_what_a_plain_loop_finds, a_wide_value_is_pooled_across_its_blocks,
+TEST_MAIN(cells_hold_what_a_plain_loop_finds, a_leak_is_no_part_of_a_mean,
+          a_wide_value_is_pooled_across_its_blocks,
           a_scale_on_which_all_would_be_dark_is_logarithmic,
           the_weight_furthest_above_an_even_share_is_named_and_pointed_at)
