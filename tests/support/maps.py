@@ -121,11 +121,9 @@ def number(text, before="weight "):
 
 def same(found, recorded, width):
     """Whether a number of the page is the recorded one: the digits that name a float32
-    or a float64, or three where the page holds 16 bits of it."""
+    (width 4) or a float64 (8)."""
     if found is None:
         return False
     if np.isnan(recorded) or np.isnan(found):
         return bool(np.isnan(recorded) and np.isnan(found))
-    if width == 2:
-        return abs(found - recorded) <= 6e-3 * abs(recorded)
     return found == recorded if width == 8 else np.float32(found) == recorded
