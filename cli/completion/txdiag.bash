@@ -57,7 +57,10 @@ _txdiag()
                 words+=" $(_txdiag_names "$kind")"
             done
             ;;
-        plot) [ "$COMP_CWORD" -le 2 ] || words=$(_txdiag_names points) ;;
+        plot)
+            [ "$COMP_CWORD" -le 2 ] ||
+                words="$(_txdiag_names points) $(_txdiag_names figures)"
+            ;;
         esac
     fi
     # No words: readline completes file names (-o default below).

@@ -42,7 +42,7 @@ _txdiag() {
         '--scale[scale]:scale:(auto linear log)' '--pool[what a cell shows]:pool:(max mean)' \
         '--gp[keep script and data]:folder:_files -/' \
         '--other[recording to compare with]:file:_files' \
-        '1:recording:_files' '2:site:{_txdiag_names points}' ;;
+        '1:recording:_files' '2:site:{_txdiag_names points; _txdiag_names figures}' ;;
     report) _arguments $everywhere '(-o --output)'{-o,--output}'[folder]:folder:_files -/' \
         '--markdown[a summary for a pull request]' \
         '*:file:_files' ;;
