@@ -198,7 +198,7 @@ static txd_status add_cells(sheet *s, size_t i)
     txd_mask *mask = s->panels[i].mask;
     size_t rows = mask->cells[0] * 2, columns = mask->cells[1] * 2; /* 2 x 2 at least */
     unsigned char *bytes = txd_arena_alloc(s->out->arena, rows * columns, 3);
-    char name[16], *kept;
+    char name[32], *kept;
 
     snprintf(name, sizeof name, "mask%zu", i);
     kept = txd_arena_string(s->out->arena, name);
