@@ -178,6 +178,7 @@ function redraw() {
   if (!shown || section.hidden)
     return;
   lay = draw(shown, cursor);
+  readout.classList.toggle('idle', !cursor);
   readout.textContent = cursor ? textOf(cursor.row, cursor.column)
                                : 'Point at a cell, or press the arrow keys on the map.';
 }
