@@ -87,11 +87,17 @@ holds("the report shows both attentions", read("crosspage/index.html").decode(),
       "cross-attention to an encoder of 2 layers", "memory of up to 13 rows",
       "<figcaption>Attention weights of all layers",
       "<figcaption>Weights of the cross-attention of all layers")
-exits(0, "the same in bfloat16", "run", SOURCE + "/examples/cross.cfg", "--set",
-      'precision={backend="bf16";}', "-o", "crossb.h5")
-exits(0, "errors by layer", "report", "cross.h5", "crossb.h5", "-o", "crosserrors")
-holds("of cross-attention and of the memory", read("crosserrors/index.html").decode(),
-      "layers.*.cross.weights", "input.memory")
+exits(1, "the same in bfloat16, with a fault", "run", SOURCE + "/examples/cross.cfg",
+      "--set", 'precision={backend="bf16";}', "--set",
+      'faults=({name="mask_off_by_one"; layers="0";})', "-o", "crossb.h5")
+exits(0, "errors by layer", "report", "crossb.h5", "cross.h5", "-o", "crosserrors")
+page = read("crosserrors/index.html").decode()
+holds("of cross-attention and of the memory", page, "layers.*.cross.weights",
+      "input.memory")
+equal("how far heads are apart, of both attentions",
+      page.count("<figcaption>The largest difference of two weights, by layer and head"), 2)
+equal("and the map of the finding, in both recordings",
+      page.count("<figcaption>The first map that a finding means, in both recordings"), 1)
 
 # --- what is not ours
 write("photo.png", "not a picture")

@@ -150,7 +150,7 @@ static void add_weights(txd_report *report, txd_attention_kind kind, bool first)
                                   .head = first ? 0 : -1,
                                   .step = -1,
                                   .batch = -1,
-                                  .scale = first ? TXD_SCALE_LINEAR : TXD_SCALE_LOG,
+                                  .scale = first ? TXD_SCALE_AUTO : TXD_SCALE_LOG,
                                   .path = "figure.png"};
     char caption[120];
 
@@ -161,6 +161,39 @@ static void add_weights(txd_report *report, txd_attention_kind kind, bool first)
     add_figure(report, first ? NULL : ids[kind], &request, caption);
     if (!first)
         report->overviews[kind] = report->figure_count;
+}
+
+/* What the other recording has otherwise, where both have a site in full. */
+static void add_change(txd_report *report, txd_figure_request request,
+                       const char *caption)
+{
+    char name[TXD_SITE_BYTES];
+    size_t entry;
+
+    txd_site_of_layer(name, request.site, request.layer < 0 ? 0 : request.layer);
+    if (!report->other || report->drawn != TXD_OK || !has_entry(report, name) ||
+        txd_trace_find(report->other, &entry, name) != TXD_OK)
+        return;
+    request.other = report->other;
+    txd_report_figure(report, NULL, &txd_figure_change, &request, caption);
+}
+
+/* Both attentions at a glance, and the first map that a finding means. */
+static void add_changes(txd_report *report)
+{
+    static const txd_figure_request glance = {
+        .layer = -1, .head = -1, .step = -1, .batch = -1, .path = "figure.png"};
+
+    for (int i = 0; i < 2; i++) {
+        txd_figure_request request = glance;
+
+        request.site = weights_sites[i];
+        add_change(report, request,
+                   "The largest difference of two weights, by layer and head");
+    }
+    if (report->aimed_count != 0 && report->aimed[0].request.head >= 0)
+        add_change(report, report->aimed[0].request,
+                   "The first map that a finding means, in both recordings");
 }
 
 void txd_report_attention(txd_report *report)
@@ -179,6 +212,7 @@ void txd_report_attention(txd_report *report)
     if (report->drawn == TXD_OK && report->aimed_count == 0)
         for (int i = 0; i < 2; i++)
             add_weights(report, kinds[i], true);
+    add_changes(report);
     txd_text_add(&report->figures, "</section>\n");
 }
 
