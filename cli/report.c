@@ -4,6 +4,7 @@
  */
 
 #include "cli/guard.h"
+#include "cli/judged.h"
 #include "cli/output.h"
 #include "viz/viz.h"
 
@@ -17,7 +18,7 @@ static txd_status open_source(txd_report_source *out, const txd_options *options
     TXD_TRY(txd_guard_open(&recording, path, &partial));
     if (partial)
         txd_output_say(options, "%s is not there; reading %s.part", path, path);
-    *out = (txd_report_source){recording, path};
+    *out = (txd_report_source){recording, path, NULL};
     return TXD_OK;
 }
 
@@ -34,14 +35,35 @@ static txd_status write_report(txd_text *out, const txd_options *options,
             return TXD_OK;
         TXD_TRY(txd_file_replace(path, out->data, out->length));
     } else {
-        TXD_TRY(count == 2
-                    ? txd_report_compared(sources, path)
-                    : txd_report_html(sources[0].recording, sources[0].path, path));
+        TXD_TRY(txd_report_page(sources, count, path));
     }
     txd_text_finish(out);
     txd_text_addf(
         out, txd_options_has(options, "markdown") ? "%s\n" : "%s/index.html\n", path);
     return TXD_OK;
+}
+
+/* A recording that carries no verdicts is judged here. What cannot be judged is shown
+ * all the same. */
+static txd_status judge_and_write(txd_text *out, const txd_options *options,
+                                  txd_report_source sources[2])
+{
+    txd_fresh fresh = {.arena = NULL};
+    txd_status status = TXD_OK;
+
+    if (!txd_fresh_is_idle(sources[0].recording)) {
+        status = txd_fresh_init(&fresh, sources[0].recording, options->threads);
+        if (status == TXD_OK)
+            sources[0].judged = &fresh.verdicts;
+        else if (status != TXD_ERR_MEMORY && status != TXD_ERR_INTERRUPTED) {
+            txd_output_say(options, "not judged: %s", txd_message());
+            status = TXD_OK;
+        }
+    }
+    if (status == TXD_OK)
+        status = write_report(out, options, sources);
+    txd_fresh_finish(&fresh);
+    return status;
 }
 
 static txd_status check_output(const txd_options *options, const char *input)
@@ -59,7 +81,7 @@ static txd_status check_output(const txd_options *options, const char *input)
 static txd_status report_recordings(txd_text *out, const txd_options *options)
 {
     size_t count = (size_t)options->operand_count;
-    txd_report_source sources[2] = {{NULL, NULL}, {NULL, NULL}};
+    txd_report_source sources[2] = {{.path = NULL}, {.path = NULL}};
     txd_status status = TXD_OK;
 
     if (!txd_options_has(options, "markdown") && !txd_options_value(options, "output"))
@@ -70,7 +92,7 @@ static txd_status report_recordings(txd_text *out, const txd_options *options)
     for (size_t i = 0; i < count && status == TXD_OK; i++)
         status = check_output(options, sources[i].path);
     if (status == TXD_OK)
-        status = write_report(out, options, sources);
+        status = judge_and_write(out, options, sources);
     for (size_t i = 0; i < count; i++)
         txd_trace_destroy((txd_trace *)sources[i].recording);
     txd_guard_end();
@@ -100,12 +122,13 @@ const txd_command txd_command_report = {
     .usage = "REC.h5 [OTHER.h5] -o DIR\n"
              "       txdiag report REC.h5 [OTHER.h5] --markdown [-o FILE.md]",
     .help =
-        "Writes DIR/index.html: the verdicts and findings that the run stored, each\n"
-        "with the way to its figure; every cell of the attention by step, layer and\n"
-        "head, under the pointer or the arrow keys; then figures. The page holds all\n"
-        "that it shows, needs no network, and is below 10 MB: of long sequences cells\n"
-        "are pooled, of many steps some are chosen, and it says so. Without\n"
-        "JavaScript verdicts and figures are there.\n"
+        "Writes DIR/index.html: the verdicts and findings that the run stored (a\n"
+        "recording without, as other software writes it, is judged now), each with\n"
+        "the way to its figure; every cell of the attention by step, layer and head,\n"
+        "under the pointer or the arrow keys; then figures. The page holds all that\n"
+        "it shows, needs no network, and is below 10 MB: of long sequences cells are\n"
+        "pooled, of many steps some are chosen, and it says so. Without JavaScript\n"
+        "verdicts and figures are there.\n"
         "\n"
         "With OTHER.h5, a recording of the same model and tokens by another backend\n"
         "(ref64, say), the page also shows how far apart the two are, layer by layer:\n"

@@ -7,6 +7,7 @@
 #define TXD_VIZ_VIZ_H
 
 #include "txd.h"
+#include "viz/read/verdicts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,13 +84,16 @@ txd_status txd_report_html(const txd_trace *recording, const char *recording_pat
 typedef struct txd_report_source {
     const txd_trace *recording;
     const char *path; /* as it was given */
+    /* What laws find in it now, where it carries no verdicts; NULL = those it carries.
+     */
+    const txd_verdicts *judged;
 } txd_report_source;
 
-/* The same of the first, with the errors by layer of two recordings of one model and
- * the same tokens, of which the one in the finer format is the reference. ERR_CONFIG,
- * naming what differs, and no page, if they are not that. */
-txd_status txd_report_compared(const txd_report_source sources[2],
-                               const char *directory);
+/* The same of the first of `count` sources; of two with the errors by layer of
+ * recordings of one model and the same tokens, of which the one in the finer format is
+ * the reference. ERR_CONFIG, naming what differs, and no page, if they are not that. */
+txd_status txd_report_page(const txd_report_source *sources, size_t count,
+                           const char *directory);
 
 /* Appends a summary in Markdown, as GitHub reads it, for a pull request: the sentence
  * that sums up, findings, all laws folded away, and with two sources their errors. No

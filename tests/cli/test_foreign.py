@@ -47,6 +47,22 @@ ok("nothing is said of it", good.err == "", good.err)
 holds("it is judged", good.out, "PASS row_sum", "PASS causality")
 ok("what it lacks is named", good.out.count(" not recorded: ") >= 10 and
    "offered nothing" not in good.out, good.out)
+leak = WEIGHTS.copy()
+leak[0, 1, 2, 3, 4:6] = leak[0, 1, 2, 3, 3], 0.25
+write("leak.h5", NAMES[:1], leak)
+exits(0, "its report", "report", "leak.h5", "-o", "page")
+page = open("page/index.html", encoding="utf-8").read()
+holds("a report judges what nobody has judged", page, "key 4", "laws broken</p>",
+      "for this page: the recording carries no verdicts", 'href="#figure-')
+told = exits(0, "in Markdown", "report", "leak.h5", "--markdown")
+holds("so does its summary", told.out, "laws broken", "| causality |",
+      "judged for this summary")
+held = exits(0, "of what holds", "report", "own.h5", "--markdown")
+holds("it says that it held", held.out, "### txdiag: no law broken")
+write("none.h5", config=None)
+none = exits(0, "of what cannot be judged", "report", "none.h5", "--markdown")
+holds("the reason is said", none.err, "not judged: ")
+holds("it is no verdict", none.out, "not judged (the recording carries no verdicts)")
 write("own.h5", more={"loss_history": np.zeros(3), "value/layers/0/attn/q": WEIGHTS})
 named = exits(0, "names that are none", "check", "own.h5")
 WORDS = "2 datasets of no known name were not read, the first is loss_history"

@@ -62,7 +62,7 @@ static int rank_of(const txd_finding_row *finding)
 }
 
 /* Stable: within a verdict the recorded order stays, which is that of execution. */
-static txd_status sort_findings(txd_verdicts *verdicts, txd_arena *arena)
+txd_status txd_verdicts_sort(txd_verdicts *verdicts, txd_arena *arena)
 {
     size_t count = verdicts->finding_count, made = 0;
     txd_finding_row *sorted = txd_arena_alloc(arena, count, sizeof *sorted);
@@ -114,7 +114,7 @@ static txd_status read_findings(txd_verdicts *out, txd_arena *arena,
                                              .measured = number[6][i],
                                              .allowed = number[7][i]};
     out->finding_count = rows;
-    return sort_findings(out, arena);
+    return txd_verdicts_sort(out, arena);
 }
 
 txd_status txd_verdicts_read(txd_verdicts *out, txd_arena *arena,

@@ -34,6 +34,9 @@ typedef struct txd_verdicts {
 txd_status txd_verdicts_read(txd_verdicts *out, txd_arena *arena,
                              const txd_trace *recording);
 
+/* Failures first, then warnings; within these the order stays. New rows in `arena`. */
+txd_status txd_verdicts_sort(txd_verdicts *verdicts, txd_arena *arena);
+
 /* Laws of a verdict. */
 size_t txd_verdicts_count(const txd_verdicts *verdicts, const char *verdict);
 

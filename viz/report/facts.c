@@ -149,6 +149,8 @@ void txd_report_header(txd_report *report)
               (const char *const[]){"backend", "dtype", "simd", "blas", "seed", NULL});
     add_metas(report, "Command", (const char *const[]){"command", NULL});
     add_metas(report, "Made", (const char *const[]){"created", "producer", NULL});
+    if (report->judged)
+        add_fact(report, "Judged", "for this page: the recording carries no verdicts");
     if (complete && strcmp(complete, "1") != 0)
         add_fact(report, "Complete", "no: the run did not end by itself");
     txd_text_add(&report->page, "</dl>\n");

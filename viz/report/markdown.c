@@ -72,6 +72,8 @@ static void add_facts(txd_text *out, const txd_report_source *source,
         txd_text_add(out, "; planted: ");
         txd_markdown_add(out, faults, 300);
     }
+    if (source->judged)
+        txd_text_add(out, "; judged for this summary: it carries no verdicts");
     if (complete && strcmp(complete, "1") != 0)
         txd_text_add(out, "; incomplete: the run did not end by itself");
     txd_text_add(out, "\n\n");
@@ -224,7 +226,10 @@ static txd_status add_recording(txd_text *out, const txd_report_source *source,
     txd_claim claim;
     txd_status status;
 
-    TXD_TRY(txd_verdicts_read(&verdicts, arena, source->recording));
+    if (source->judged)
+        verdicts = *source->judged;
+    else
+        TXD_TRY(txd_verdicts_read(&verdicts, arena, source->recording));
     status = txd_claim_init(&claim, source->recording, 0);
     if (status == TXD_OK) {
         add_summary(out, &verdicts);

@@ -124,7 +124,10 @@ static txd_status make(txd_report *report, const char *directory)
 {
     txd_arena *arena = report->claim.arena;
 
-    TXD_TRY(txd_verdicts_read(&report->verdicts, arena, report->recording));
+    if (report->judged)
+        report->verdicts = *report->judged;
+    else
+        TXD_TRY(txd_verdicts_read(&report->verdicts, arena, report->recording));
     TXD_TRY(make_folders(arena, directory));
     TXD_TRY(write_page(report));
     if (report->drawn == TXD_ERR_INTERRUPTED)
@@ -148,34 +151,42 @@ static txd_status open_and_make(txd_report *report, const char *directory)
     return status;
 }
 
-txd_status txd_report_html(const txd_trace *recording, const char *recording_path,
-                           const char *directory)
+static txd_status compare_and_make(txd_report *report,
+                                   const txd_report_source sources[2],
+                                   const char *directory)
 {
-    txd_report report;
-
-    txd_page_init(&report, recording, recording_path);
-    return open_and_make(&report, directory);
-}
-
-txd_status txd_report_compared(const txd_report_source sources[2],
-                               const char *directory)
-{
-    txd_report report;
     txd_compared compared;
     txd_arena *arena;
     txd_status status;
 
-    txd_page_init(&report, sources[0].recording, sources[0].path);
-    report.other = sources[1].recording;
-    report.other_path = sources[1].path;
+    report->other = sources[1].recording;
+    report->other_path = sources[1].path;
     TXD_TRY(txd_arena_create(&arena));
     status = txd_compared_measure(&compared, arena, sources[0].recording,
                                   sources[1].recording);
     if (status != TXD_OK)
         status = txd_fail_prefix(status, "%s and %s", sources[0].path, sources[1].path);
-    report.compared = &compared;
+    report->compared = &compared;
     if (status == TXD_OK)
-        status = open_and_make(&report, directory);
+        status = open_and_make(report, directory);
     txd_arena_destroy(arena);
     return status;
+}
+
+txd_status txd_report_page(const txd_report_source *sources, size_t count,
+                           const char *directory)
+{
+    txd_report report;
+
+    txd_page_init(&report, sources[0].recording, sources[0].path);
+    report.judged = sources[0].judged;
+    return count == 2 ? compare_and_make(&report, sources, directory)
+                      : open_and_make(&report, directory);
+}
+
+txd_status txd_report_html(const txd_trace *recording, const char *recording_path,
+                           const char *directory)
+{
+    return txd_report_page(&(txd_report_source){recording, recording_path, NULL}, 1,
+                           directory);
 }

@@ -40,6 +40,7 @@ typedef struct txd_report {
     const char *other_path;       /* of that */
     const txd_compared *compared; /* with that; or NULL */
     txd_verdicts verdicts;
+    const txd_verdicts *judged; /* now, for want of recorded ones; or NULL */
     txd_pending pending[TXD_REPORT_AT_ONCE];
     size_t pending_count;
     txd_aimed aimed[TXD_REPORT_AIMED];
