@@ -85,11 +85,22 @@ START_TEST(without_a_leak_the_map_is_white_and_alone)
 }
 END_TEST
 
+static void add_rows(fake *out, const double *sums, const double *largest,
+                     const double *keys)
+{
+    const size_t dims[5] = {1, FAKE_LAYERS, 1, FAKE_HEADS, TOKENS};
+
+    fake_open(out);
+    fake_decoder(out, TOKENS);
+    fake_add(out, "rows/hidden_sum", "slbhq", sums, dims);
+    fake_add(out, "rows/hidden_max", "slbhq", largest, dims);
+    fake_add(out, "rows/hidden_key", "slbhq", keys, dims);
+}
+
 /* Query 5 of layer 2, head 3 gives 0.5 to hidden keys, 0.375 of it to key 6; layer 0,
  * head 0 was not recorded. */
 static void open_rows(fake *out)
 {
-    const size_t dims[5] = {1, FAKE_LAYERS, 1, FAKE_HEADS, TOKENS};
     const size_t at = (2 * FAKE_HEADS + 3) * TOKENS + 5;
     double sums[ROWS] = {0}, largest[ROWS] = {0}, keys[ROWS];
 
@@ -100,11 +111,16 @@ static void open_rows(fake *out)
     sums[at] = 0.5;
     largest[at] = 0.375;
     keys[at] = 6;
-    fake_open(out);
-    fake_decoder(out, TOKENS);
-    fake_add(out, "rows/hidden_sum", "slbhq", sums, dims);
-    fake_add(out, "rows/hidden_max", "slbhq", largest, dims);
-    fake_add(out, "rows/hidden_key", "slbhq", keys, dims);
+    add_rows(out, sums, largest, keys);
+}
+
+static void open_unknown_rows(fake *out)
+{
+    double unknown[ROWS];
+
+    for (size_t i = 0; i < ROWS; i++)
+        unknown[i] = NAN;
+    add_rows(out, unknown, unknown, unknown);
 }
 
 START_TEST(row_statistics_tell_where_weights_were_not_recorded)
@@ -124,6 +140,41 @@ START_TEST(row_statistics_tell_where_weights_were_not_recorded)
     for (size_t i = 0; i < FAKE_LAYERS * FAKE_HEADS; i++)
         ck_assert_int_eq(grey[4 * i + 3] != 0, i == 0);
     drawn_says(&drawing, "largest of each query, summed");
+    txd_drawing_finish(&drawing);
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(a_batch_row_that_is_not_there_is_no_healthy_one)
+{
+    txd_figure_request request = {
+        .site = "leaks", .layer = -1, .head = -1, .step = -1, .batch = 1};
+    txd_drawing drawing;
+    fake recording;
+
+    open_rows(&recording);
+    OK(txd_drawing_init(&drawing, TXD_IMAGE_PNG));
+    ck_assert_int_eq(txd_figure_leaks.draw(&drawing, recording.trace, &request),
+                     TXD_ERR_CONFIG);
+    ck_assert_ptr_nonnull(strstr(txd_message(), "batch 1: recorded are 0 to 0"));
+    txd_drawing_finish(&drawing);
+    fake_close(&recording);
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_not_called_free_of_leaks)
+{
+    txd_drawing drawing;
+    fake recording;
+
+    open_rows(&recording);
+    OK(draw_leaks(&drawing, &recording, 0));
+    drawn_says(&drawing, "No leaks in what is known");
+    txd_drawing_finish(&drawing);
+    fake_close(&recording);
+    open_unknown_rows(&recording);
+    OK(draw_leaks(&drawing, &recording, -1));
+    drawn_says(&drawing, "Leaks: nothing is known of them");
     txd_drawing_finish(&drawing);
     fake_close(&recording);
 }
@@ -161,5 +212,7 @@ END_TEST
 TEST_MAIN(a_leak_is_found_by_layer_and_head_and_by_query_and_key,
           without_a_leak_the_map_is_white_and_alone,
           row_statistics_tell_where_weights_were_not_recorded,
+          a_batch_row_that_is_not_there_is_no_healthy_one,
+          what_is_not_known_is_not_called_free_of_leaks,
           without_weights_and_rows_nothing_is_called_healthy,
           without_a_claimed_mask_nothing_is_called_healthy)

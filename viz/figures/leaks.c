@@ -196,14 +196,39 @@ static txd_status note_largest(txd_map *map, const txd_leaks *leaks)
     return txd_map_note(map, false, TXD_COLOUR_LEAK, line);
 }
 
+/* Heads of layers of which nothing is known. */
+static size_t count_unknown(const txd_leaks *leaks)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < leaks->layer_count * leaks->heads; i++)
+        count += isnan(leaks->shares[i]) != 0;
+    return count;
+}
+
+/* What is not known is not healthy. */
+static const char *title(const leak_map *all)
+{
+    size_t rows = 0, heads = 0, unknown = 0;
+
+    for (size_t i = 0; i < all->kinds; i++) {
+        rows += all->leaks[i].rows;
+        heads += all->leaks[i].layer_count * all->leaks[i].heads;
+        unknown += count_unknown(&all->leaks[i]);
+    }
+    return rows               ? "Leaks: weight of keys that the mask hides"
+           : unknown == heads ? "Leaks: nothing is known of them"
+           : unknown          ? "No leaks in what is known"
+                              : "No leaks: no hidden key has any weight";
+}
+
 static txd_status describe(leak_map *all, const txd_trace *recording)
 {
     txd_map *map = &all->maps[0];
     size_t rows = all->leaks[0].rows + (all->kinds > 1 ? all->leaks[1].rows : 0);
     char line[200];
 
-    map->title = rows ? "Leaks: weight of keys that the mask hides"
-                      : "No leaks: no hidden key has any weight";
+    map->title = title(all);
     snprintf(line, sizeof line, "step %zu%s", all->leaks[0].step,
              rows ? "; by layer and head: mean over queries of their weight on hidden "
                     "keys; colours logarithmic"

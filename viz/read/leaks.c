@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "viz/read/slice.h"
+
 /* The columns of the row statistics that are read. */
 enum { SUM, MAX, KEY, COLUMNS };
 
@@ -56,6 +58,9 @@ static bool find_rows(txd_leaks *out, const txd_figure_request *request)
 
 static txd_status number_layers(txd_leaks *out, const txd_figure_request *request)
 {
+    size_t batch;
+
+    TXD_TRY(txd_choice(&batch, "batch", request->batch, out->batches));
     out->layers =
         txd_arena_alloc(out->claim->arena, out->layer_count, sizeof *out->layers);
     if (!out->layers)
