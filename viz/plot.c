@@ -72,6 +72,25 @@ static const txd_figure *choose_whole(const txd_figure_request *request)
     return NULL;
 }
 
+/* Names of figures that are not drawn so: of a site that is to be named, or of one
+ * recording alone. */
+static txd_status check_name(const txd_figure_request *request)
+{
+    const txd_figure *figure = txd_figure_find(request->site);
+
+    if (!figure || figure == &txd_figure_change || figure == &txd_figure_errors)
+        return TXD_OK;
+    if (!figure->heading)
+        return txd_fail(TXD_ERR_CONFIG, "%s is drawn of a site that you name: %s",
+                        figure->name, figure->usage);
+    if (request->other)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "%s is drawn of one recording. Of two: errors, change (weights "
+                        "of all heads), or a site, such as layers.0.attn.weights",
+                        figure->name);
+    return TXD_OK;
+}
+
 /* Of two recordings it is the change from one to the other that is drawn, or how far
  * they are apart by layer. Without a head, weights of several heads are laid out; a '*'
  * of any other site needs its layer. */
@@ -83,6 +102,7 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
     txd_figure_request one = *request;
     txd_slice slice;
 
+    TXD_TRY(check_name(request));
     *out = strcmp(request->site, txd_figure_errors.name) == 0 ? &txd_figure_errors
            : request->other || strcmp(request->site, "change") == 0
                ? &txd_figure_change
@@ -119,6 +139,52 @@ static void name_input(txd_figure_request *request, const txd_trace *recording)
         request->site = given;
 }
 
+/* "entropy: it heeds no --head, but --step --layer": a choice without effect would look
+ * as if it had one. */
+static txd_status refuse(const txd_figure *figure, const char *choice)
+{
+    const char *at = figure->choices ? figure->choices : "";
+    txd_text words;
+    txd_status status;
+
+    txd_text_init(&words);
+    while (*at) {
+        size_t length = strcspn(at, " ");
+
+        txd_text_addf(&words, "%s--%.*s", words.length ? ", " : "", (int)length, at);
+        at += length + strspn(at + length, " ");
+    }
+    status =
+        txd_fail(TXD_ERR_CONFIG, "%s: --%s is no choice of this figure: it has %s",
+                 figure->name, choice, words.length ? txd_text_get(&words) : "none");
+    txd_text_finish(&words);
+    return status;
+}
+
+static txd_status check_choices(const txd_figure *figure,
+                                const txd_figure_request *request)
+{
+    const struct {
+        const char *name;
+        bool is_made;
+    } choices[] = {
+        {"layer", request->layer >= 0},
+        {"head", request->head >= 0},
+        {"step", request->step >= 0},
+        {"batch", request->batch >= 0},
+        {"query", request->query.count > 0},
+        {"key", request->key.count > 0},
+        {"scale", request->scale != TXD_SCALE_AUTO},
+        {"pool", request->pool != TXD_POOL_MAX},
+    };
+    const char *heeded = figure->choices ? figure->choices : "";
+
+    for (size_t i = 0; figure->heading && i < sizeof choices / sizeof *choices; i++)
+        if (choices[i].is_made && !strstr(heeded, choices[i].name))
+            return refuse(figure, choices[i].name);
+    return TXD_OK;
+}
+
 txd_status txd_plot(const txd_trace *recording, const txd_figure_request *request)
 {
     txd_figure_request actual = *request;
@@ -134,6 +200,7 @@ txd_status txd_plot(const txd_trace *recording, const txd_figure_request *reques
         return txd_site_unknown(recording, "");
     name_input(&actual, recording);
     TXD_TRY(txd_figure_choose(&figure, &actual, recording));
+    TXD_TRY(check_choices(figure, request));
     txd_text_init(&picture);
     status = txd_drawing_init(&drawing, kind);
     if (status == TXD_OK)

@@ -50,6 +50,9 @@ typedef struct txd_figure {
     /* Laws whose findings it shows, if it has a heading: "grad_range grad_cause"; in
      * the report their findings lead to it. NULL = of none. */
     const char *laws;
+    /* The choices of a request that it heeds, if it has a heading: "step layer"; others
+     * are refused. NULL = none. */
+    const char *choices;
     /* True of a request whose site is this figure's, though it is no value that two
      * axes of can be drawn: "steps/loss". NULL = there is none. */
     bool (*draws)(const txd_figure_request *request);

@@ -30,6 +30,21 @@ exits(0, "the layer by an option", "plot", "m.h5", "layers.*.attn.weights", "--l
       "1", "--head", "0", "--scale", "log", "-o", "log.png")
 exits(0, "a point's own name", "plot", "m.h5", "attn.weights", "--layer", "1", "--head",
       "0", "--query", "3:9", "--key", "0:9", "-o", "zoom.png")
+for words, *arguments in (
+        ("head is drawn of a site that you name: txdiag plot REC.h5 layers.0", "head"),
+        ("entropy is drawn of one recording", "entropy", "--other", "m.h5"),
+        ("entropy: --head is no choice of this figure: it has --step, --layer, --batch,"
+         " --scale\n", "entropy", "--head", "1"),
+        ("leaks: --query is no choice", "leaks", "--query", "0:3"),
+        ("steps: --pool is no choice of this figure: it has none", "steps", "--pool",
+         "mean"),
+        ("did you mean layers.*.attn.weights?", "attn.weight"),
+        ("did you mean entropy?", "entropi")):
+    told = exits(2, f"{arguments[0]} as it cannot be drawn", "plot", "m.h5", *arguments,
+                 "-o", "none.png")
+    holds(f"{arguments[0]}: what could be asked is said", told.err, words)
+exits(0, "a choice that a figure has", "plot", "m.h5", "entropy", "--layer", "1",
+      "--batch", "1", "--scale", "log", "-o", "entropy.png")
 ok("a zoom differs", read("zoom.png") != read("head.png"))
 exits(0, "all layers and heads", "plot", "m.h5", "layers.*.attn.weights", "-o",
       "all.png")

@@ -253,6 +253,7 @@ const txd_figure txd_figure_activations = {
     .usage = "txdiag plot REC.h5 activations -o FILE",
     .heading = "Size of values, and headroom",
     .laws = "headroom massive_channels",
+    .choices = "step",
     .draws = draws,
     .draw = draw,
 };

@@ -341,5 +341,6 @@ const txd_figure txd_figure_distance = {
     .heading = "Weight by distance",
     .sentence = "how far heads look: mean weight of keys by distance, a line per layer",
     .usage = "txdiag plot REC.h5 distance -o FILE",
+    .choices = "step layer batch",
     .draw = draw,
 };

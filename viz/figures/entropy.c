@@ -75,5 +75,6 @@ const txd_figure txd_figure_entropy = {
     .laws = "attention_collapse",
     .sentence = "how many keys heads look at: entropy by layer and head, with spread",
     .usage = "txdiag plot REC.h5 entropy -o FILE",
+    .choices = "step layer batch scale",
     .draw = draw,
 };

@@ -258,6 +258,7 @@ const txd_figure txd_figure_gradients = {
     .usage = "txdiag plot REC.h5 'layers.*@grad' -o FILE",
     .heading = "Gradients by layer",
     .laws = "grad_range",
+    .choices = "step",
     .draws = draws,
     .draw = draw,
 };

@@ -300,5 +300,6 @@ const txd_figure txd_figure_leaks = {
     .usage = "txdiag plot REC.h5 leaks -o FILE",
     .heading = "Leaks",
     .laws = "causality padding documents window causal_alignment",
+    .choices = "step layer batch",
     .draw = draw,
 };

@@ -204,5 +204,6 @@ const txd_figure txd_figure_nonfinite = {
     .usage = "txdiag plot REC.h5 nonfinite -o FILE",
     .heading = "NaN and infinities",
     .laws = "finite",
+    .choices = "step",
     .draw = draw,
 };

@@ -373,5 +373,6 @@ const txd_figure txd_figure_norm_output = {
     .usage = "txdiag plot REC.h5 norm_output -o FILE",
     .heading = "Outputs of the norms",
     .laws = "norm_moments norm_output",
+    .choices = "step",
     .draw = draw,
 };

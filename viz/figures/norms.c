@@ -305,6 +305,7 @@ const txd_figure txd_figure_norms = {
     .usage = "txdiag plot REC.h5 series/norms -o FILE",
     .heading = "Norms of embeddings and of the stream",
     .laws = "position_norm",
+    .choices = "step",
     .draws = draws,
     .draw = draw,
 };

@@ -101,5 +101,6 @@ const txd_figure txd_figure_profiles = {
     .laws = "sink_heads",
     .sentence = "weight on the first, the own and the previous key, by layer and head",
     .usage = "txdiag plot REC.h5 profiles -o FILE",
+    .choices = "step layer batch scale",
     .draw = draw,
 };

@@ -249,5 +249,6 @@ const txd_figure txd_figure_similarity = {
     .laws = "heads_distinct",
     .sentence = "all heads against all: the weight that they put on the same keys",
     .usage = "txdiag plot REC.h5 similarity -o FILE",
+    .choices = "step layer batch scale",
     .draw = draw,
 };

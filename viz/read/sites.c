@@ -208,6 +208,24 @@ static size_t add_listed(txd_text *out, const name_list *list, size_t i)
     return more;
 }
 
+/* What was meant: a figure, a site as it is listed, or the name of a point. */
+static const char *nearest(const char *general, const name_list *list)
+{
+    const char *figures[64], *near;
+    const txd_figure *figure;
+    char full[TXD_SITE_BYTES + 16];
+    size_t count = 0;
+
+    for (size_t i = 0; (figure = txd_figure_at(i)) && count < 64; i++)
+        if (figure->heading)
+            figures[count++] = figure->name;
+    near = strpbrk(general, "./") ? NULL : txd_nearest(general, figures, count);
+    if (!near)
+        near = txd_nearest(general, list->pointers, list->count);
+    snprintf(full, sizeof full, "layers.*.%s", general);
+    return near ? near : txd_nearest(full, list->pointers, list->count);
+}
+
 static void describe(txd_text *out, const name_list *list, const char *site,
                      bool has_chart)
 {
@@ -220,7 +238,7 @@ static void describe(txd_text *out, const name_list *list, const char *site,
     known = is_point(general);
     if (has_chart)
         txd_text_addf(out, "; its norm is in the chart '%s'", general);
-    near = known ? NULL : txd_nearest(general, list->pointers, list->count);
+    near = known ? NULL : nearest(general, list);
     if (known)
         txd_text_addf(out,
                       "; to record it, in model.cfg: record = ( { probe = \"full\"; "
