@@ -37,16 +37,13 @@ static void draw_all(txd_report *report)
     txd_signals_release(&signals);
 }
 
-/* Whether it is the drawing that fails, and not what is to be drawn. */
-static bool cannot_draw(txd_status status)
-{
-    return status == TXD_ERR_MISSING || status == TXD_ERR_IO ||
-           status == TXD_ERR_LIMIT || status == TXD_ERR_INTERRUPTED;
-}
-
+/* What would fail the next picture as well: gnuplot, its fonts, a disk, a signal. */
 static void note_failure(txd_report *report, txd_status status, const char *message)
 {
-    if (!cannot_draw(status) || report->drawn != TXD_OK)
+    bool lasts = status == TXD_ERR_MISSING || status == TXD_ERR_IO ||
+                 status == TXD_ERR_LIMIT || status == TXD_ERR_INTERRUPTED;
+
+    if (!lasts || report->drawn != TXD_OK)
         return;
     report->drawn = status;
     snprintf(report->reason, sizeof report->reason, "%s", message);
@@ -116,7 +113,8 @@ void txd_report_drawing(txd_report *report, const char *id, txd_drawing *drawing
     txd_html_add(figures, caption, 600);
     txd_text_add(figures, "</figcaption>\n");
     if (status != TXD_OK) {
-        note_failure(report, status, txd_message());
+        if (status == TXD_ERR_IO) /* else it is this figure that there is not */
+            note_failure(report, status, txd_message());
         add_reason(figures, txd_message());
         txd_drawing_finish(drawing);
         txd_text_add(figures, "</figure>\n");
