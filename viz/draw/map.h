@@ -24,6 +24,8 @@ enum {
     TXD_MAPS = 3,         /* most maps on one sheet */
 };
 
+#define TXD_MAP_VALUES 0x1p36
+
 typedef struct txd_axis {
     size_t *places; /* `count` selected places of the value, ascending */
     size_t count;
@@ -106,7 +108,8 @@ typedef struct txd_blank {
 txd_status txd_map_select(txd_map *map, const txd_slice *slice,
                           const txd_figure_request *request, const size_t lengths[2]);
 
-/* Reads the slice into cells, flags and marks. */
+/* Reads the slice into cells, flags and marks. ERR_LIMIT for more than TXD_MAP_VALUES
+ * places, which nobody waits for. */
 txd_status txd_map_fill(txd_map *map, const txd_slice *slice, const txd_blank *blank);
 
 /* Sets the range of colours from the cells; `from_zero` starts a linear one at 0. An

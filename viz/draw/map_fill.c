@@ -352,11 +352,25 @@ static txd_status find_spans(filling *f)
     return TXD_OK;
 }
 
+/* A file of kilobytes can claim more than can be read in a day. */
+static txd_status check_size(const txd_map *map, const txd_slice *slice)
+{
+    size_t rows = map->rows.count, columns = map->columns.count;
+
+    if ((double)rows * (double)columns <= TXD_MAP_VALUES)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_LIMIT,
+                    "%s: %zu x %zu values are too many to read for one picture: choose "
+                    "some with --query and --key",
+                    slice->site, rows, columns);
+}
+
 txd_status txd_map_fill(txd_map *map, const txd_slice *slice, const txd_blank *blank)
 {
     filling f = {.map = map, .slice = slice, .blank = blank};
     size_t run;
 
+    TXD_TRY(check_size(map, slice));
     f.keys = slice->info.dims[slice->column_axis];
     TXD_TRY(make_room(&f));
     TXD_TRY(find_spans(&f));

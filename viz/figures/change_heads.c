@@ -11,7 +11,9 @@
 #include "viz/figures/figures.h"
 #include "viz/read/weights.h"
 
-enum { SIDE = 480, BLOCK = 128 };
+enum { SIDE = 480, BLOCK_ROWS = 128, BLOCK_VALUES = 1 << 20 };
+
+#define MOST_VALUES 0x1p36 /* that are compared: all are, or a leak could be missed */
 
 typedef struct heads_change {
     const txd_figure_request *request;
@@ -22,6 +24,20 @@ typedef struct heads_change {
     txd_weights_place at;
 } heads_change;
 
+static txd_status check_size(const txd_weights *weights, const char *site)
+{
+    double values = (double)weights->layer_count * (double)weights->batches *
+                    (double)weights->heads * (double)weights->queries *
+                    (double)weights->keys;
+
+    if (values <= MOST_VALUES)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_LIMIT,
+                    "%s: %.2g weights are too many to compare: choose a layer with "
+                    "--layer, or one head with --head, --query and --key",
+                    site, values);
+}
+
 static txd_status open_both(heads_change *all, const txd_claim claims[2])
 {
     txd_attention_kind kind = txd_site_attention(all->request->site);
@@ -29,14 +45,14 @@ static txd_status open_both(heads_change *all, const txd_claim claims[2])
 
     for (int i = 0; i < 2; i++)
         TXD_TRY(txd_weights_open(&all->of[i], &claims[i], kind, all->request));
-    if (a->heads == b->heads && a->queries == b->queries && a->keys == b->keys &&
-        a->batches == b->batches)
-        return TXD_OK;
-    return txd_fail(TXD_ERR_CONFIG,
-                    "%s: %zu heads of %zu x %zu in the first recording, %zu of %zu x "
-                    "%zu in the other",
-                    all->request->site, a->heads, a->queries, a->keys, b->heads,
-                    b->queries, b->keys);
+    if (a->heads != b->heads || a->queries != b->queries || a->keys != b->keys ||
+        a->batches != b->batches)
+        return txd_fail(TXD_ERR_CONFIG,
+                        "%s: %zu heads of %zu x %zu in the first recording, %zu of %zu "
+                        "x %zu in the other",
+                        all->request->site, a->heads, a->queries, a->keys, b->heads,
+                        b->queries, b->keys);
+    return check_size(a, all->request->site);
 }
 
 static bool has_layer(const txd_weights *weights, int layer)
@@ -76,19 +92,20 @@ static double compare(heads_change *all, const txd_weights_place *from, size_t r
 static txd_status measure_head(double *out, heads_change *all, txd_weights_place place)
 {
     const txd_weights *weights = &all->of[0];
-    size_t room = BLOCK * weights->keys;
-    double *a = txd_arena_alloc(all->scratch, room, sizeof *a);
-    double *b = txd_arena_alloc(all->scratch, room, sizeof *b);
+    size_t most = BLOCK_VALUES / (weights->keys ? weights->keys : 1);
+    size_t block = most < 1 ? 1 : most < BLOCK_ROWS ? most : BLOCK_ROWS;
+    double *a = txd_arena_alloc(all->scratch, block * weights->keys, sizeof *a);
+    double *b = txd_arena_alloc(all->scratch, block * weights->keys, sizeof *b);
 
     if (!a || !b)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < weights->batches; i++) {
         place.batch = weights->first_batch + i;
-        for (place.query = 0; place.query < weights->queries; place.query += BLOCK) {
+        for (place.query = 0; place.query < weights->queries; place.query += block) {
             size_t rows = weights->queries - place.query;
             double found;
 
-            rows = rows < BLOCK ? rows : BLOCK;
+            rows = rows < block ? rows : block;
             TXD_TRY(txd_weights_read(a, weights, &place, rows, weights->keys));
             TXD_TRY(txd_weights_read(b, &all->of[1], &place, rows, weights->keys));
             found = compare(all, &place, rows, a, b);

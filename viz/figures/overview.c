@@ -49,6 +49,14 @@ static txd_status size_mosaic(mosaic *m, const txd_map *first)
 
     m->queries = first->rows.count;
     m->keys = first->columns.count;
+    if ((double)m->queries * (double)m->keys * (double)m->panels->layer_count *
+            (double)m->panels->heads >
+        TXD_MAP_VALUES)
+        return txd_fail(TXD_ERR_LIMIT,
+                        "%zu layers of %zu heads of %zu x %zu values are too many to "
+                        "read for one picture: choose some with --layer, --query and "
+                        "--key",
+                        m->panels->layer_count, m->panels->heads, m->queries, m->keys);
     for (int i = 0; i < 2; i++) {
         m->zoom[i] = zoom ? zoom : 1;
         m->panel[i] = cells[i] * m->zoom[i];

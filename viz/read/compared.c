@@ -12,6 +12,8 @@
 
 enum { MOST_STEPS = 64 };
 
+#define MOST_VALUES 0x1p36 /* of one point, that are compared */
+
 /* Everything that a measurement needs, besides what it gives. */
 typedef struct measuring {
     txd_compared *out;
@@ -114,6 +116,16 @@ static txd_status add_error(measuring *m, const txd_pair *pair, const char *name
     return TXD_OK;
 }
 
+/* A file of kilobytes can claim more than can be read in a day. */
+static bool is_readable(const txd_trace_info *info, size_t steps)
+{
+    double values = (double)steps;
+
+    for (int axis = 1; axis < info->rank; axis++)
+        values *= (double)info->dims[axis];
+    return values <= MOST_VALUES;
+}
+
 /* True, with what both have of it, if both have the entry in the same shape. */
 static bool find_pair(txd_pair *out, const measuring *m, const char *name)
 {
@@ -146,7 +158,7 @@ static txd_status add_full(measuring *m, const txd_trace_info *info)
 
     if ((strchr(info->name, '/') && !is_memory) || !is_real ||
         (is_memory && find_pair(&pair, m, "input.memory")) ||
-        !find_pair(&pair, m, info->name))
+        !find_pair(&pair, m, info->name) || !is_readable(info, m->out->common))
         return TXD_OK;
     layer = txd_site_layer(info->name);
     if (strstr(info->name, ".attn.") || strstr(info->name, ".cross."))

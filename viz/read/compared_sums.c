@@ -27,7 +27,10 @@ typedef struct walk {
     const txd_claim *claim;
     axes at;
     size_t start[TXD_MAX_RANK], count[TXD_MAX_RANK]; /* of the block that is read */
-    size_t places; /* of a block on the axis before those that it has whole */
+    size_t places;      /* of a block on the axis before those that it has whole */
+    bool found, masked; /* of the mask of a batch row: was looked for, is known */
+    size_t mask_batch;
+    txd_mask_view mask;
 } walk;
 
 static axes find_axes(const txd_pair *pair)
@@ -55,15 +58,29 @@ static bool is_padding(const int32_t *valid, size_t length, size_t batch, size_t
     return place >= length || !valid[batch * length + place];
 }
 
-static bool is_read(const walk *w, const size_t *place)
+/* Whether the claimed mask hides a cell; it is looked for once per batch row. */
+static bool is_hidden(walk *w, size_t batch, size_t query, size_t key)
+{
+    const txd_trace_info *info = &w->pair->info;
+
+    if (!w->found || w->mask_batch != batch) {
+        const txd_claim_block block = {.kind = txd_site_attention(info->name),
+                                       .layer = w->pair->layer,
+                                       .batch = batch,
+                                       .queries = info->dims[w->at.token],
+                                       .keys = info->dims[w->at.key]};
+
+        w->masked = txd_claim_mask(&w->mask, w->claim, &block);
+        w->mask_batch = batch;
+        w->found = true;
+    }
+    return w->masked && txd_mask_hides(&w->mask, query, key);
+}
+
+static bool is_read(walk *w, const size_t *place)
 {
     const txd_inputs *inputs = &w->claim->inputs;
-    const txd_trace_info *info = &w->pair->info;
     size_t batch = w->at.batch < 0 ? 0 : place[w->at.batch];
-    txd_claim_block block = {.kind = txd_site_attention(info->name),
-                             .layer = w->pair->layer,
-                             .batch = batch};
-    txd_mask_view mask;
 
     if (!w->claim->has_inputs)
         return true;
@@ -77,12 +94,8 @@ static bool is_read(const walk *w, const size_t *place)
     if (batch >= inputs->batch ||
         is_padding(inputs->valid, inputs->length, batch, place[w->at.token]))
         return false;
-    if (w->at.key < 0 || block.layer < 0)
-        return true;
-    block.queries = info->dims[w->at.token];
-    block.keys = info->dims[w->at.key];
-    return !txd_claim_mask(&mask, w->claim, &block) ||
-           !txd_mask_hides(&mask, place[w->at.token], place[w->at.key]);
+    return w->at.key < 0 || w->pair->layer < 0 ||
+           !is_hidden(w, batch, place[w->at.token], place[w->at.key]);
 }
 
 static void add(sums *to, double reference, double measured, bool nan_is_nothing)
@@ -103,7 +116,7 @@ static void add(sums *to, double reference, double measured, bool nan_is_nothing
     to->reference += reference * reference;
 }
 
-static void add_block(sums *to, const walk *w, double *const values[2])
+static void add_block(sums *to, walk *w, double *const values[2])
 {
     const txd_pair *pair = w->pair;
     int rank = pair->info.rank;
@@ -232,6 +245,7 @@ txd_status txd_pair_sum(txd_error *out, const txd_compared *compared,
     status = values[0] && values[1] ? TXD_OK : TXD_ERR_MEMORY;
     for (size_t step = 0; step < compared->common && status == TXD_OK; step++) {
         w.claim = &claims[step];
+        w.found = false;
         status = sum_step(&sum, &w, compared, step, values);
     }
     txd_arena_destroy(arena);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_PLACES = 1 << 26 }; /* of an axis; more is not in any file */
+
 int txd_axis_of(const txd_trace_info *info, char letter)
 {
     const char *found = letter && info->axes ? strchr(info->axes, letter) : NULL;
@@ -67,8 +69,12 @@ txd_status txd_choice(size_t *out, const char *what, int chosen, size_t count)
 txd_status txd_places(size_t **out, size_t *selected, txd_arena *arena,
                       const txd_range *range, size_t count, const char *what)
 {
-    size_t *places = txd_arena_alloc(arena, count, sizeof *places), found = 0;
+    size_t *places, found = 0;
 
+    if (count > MOST_PLACES)
+        return txd_fail(TXD_ERR_LIMIT, "%zu %s are more than can be drawn (%d)", count,
+                        what, MOST_PLACES);
+    places = txd_arena_alloc(arena, count, sizeof *places);
     if (!places)
         return TXD_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)

@@ -69,7 +69,7 @@ void txd_site_generalise(char out[TXD_SITE_BYTES], const char *name);
 void txd_site_of_layer(char out[TXD_SITE_BYTES], const char *site, int layer);
 
 /* The places that a range selects out of `count`, ascending, in `arena`; ERR_CONFIG
- * naming `what` when there is none. */
+ * naming `what` when there is none, ERR_LIMIT when no picture could show so many. */
 txd_status txd_places(size_t **out, size_t *selected, txd_arena *arena,
                       const txd_range *range, size_t count, const char *what);
 

@@ -12,7 +12,7 @@
 
 enum { BLOCK_ROWS = 256, BLOCK_VALUES = 1 << 20 };
 
-#define MOST_VALUES ((size_t)1 << 28) /* that are read of one recording */
+#define MOST_VALUES 0x1p28 /* that are read of one recording */
 
 const char *txd_weights_site(txd_attention_kind kind)
 {
@@ -82,8 +82,9 @@ static txd_status find_extent(txd_weights *out, const txd_figure_request *reques
 {
     bool cross = out->kind == TXD_ATTENTION_CROSS;
     const txd_claim *claim = out->claim;
-    size_t entry, values;
+    double values, row;
     txd_trace_info info;
+    size_t entry;
 
     TXD_TRY(find_layer(&entry, &info, out, out->layers[0]));
     TXD_TRY(txd_choice(&out->step, "step", request->step, info.dims[0]));
@@ -93,8 +94,14 @@ static txd_status find_extent(txd_weights *out, const txd_figure_request *reques
     out->queries = cut(info.dims[3], claim->length_q);
     out->keys = cut(info.dims[4], cross ? claim->length_memory : claim->length_k);
     out->past = !cross && out->keys > out->queries ? out->keys - out->queries : 0;
-    values = out->layer_count * out->batches * out->heads * out->queries * out->keys;
-    out->every = 1 + values / MOST_VALUES;
+    row = (double)out->heads * (double)out->keys;
+    values = row * (double)out->layer_count * (double)out->batches;
+    if (values > MOST_VALUES)
+        return txd_fail(TXD_ERR_LIMIT,
+                        "%s: %zu heads of %zu keys in %zu batch rows are too many to "
+                        "read, whatever the queries: choose with --layer and --batch",
+                        info.name, out->heads, out->keys, out->batches);
+    out->every = 1 + (size_t)(values * (double)out->queries / MOST_VALUES);
     return TXD_OK;
 }
 

@@ -40,7 +40,7 @@ typedef struct txd_weights_row {
 
 /* Finds what `request` asks for: its layer, its step (else 0), its batch row (else
  * all). ERR_MISSING with the way to record it if there is nothing, ERR_CONFIG naming
- * the choices. */
+ * the choices, ERR_LIMIT if even one row of each head is too much to read. */
 txd_status txd_weights_open(txd_weights *out, const txd_claim *claim,
                             txd_attention_kind kind, const txd_figure_request *request);
 
