@@ -219,7 +219,11 @@ def false_gnuplot(body):
 write("a.png", b"\x89PNG of before")
 for name, body in (("says nothing", "exit 0"), ("fails", "exit 3"),
                    ("complains", "echo 'no' >&2"), ("crashes", "kill -SEGV $$"),
-                   ("draws nonsense", 'cd "${2%/*}"; echo no >picture; echo a >blank')):
+                   ("draws nonsense", 'cd "${2%/*}"; echo no >picture; echo a >blank'),
+                   ("draws the half", "printf '\\211PNG\\r\\n\\032\\n' "
+                                      '>"${2%/*}/picture"; head -c 999 /dev/zero '
+                                      '>>"${2%/*}/picture"'),
+                   ("draws a pipe", 'mkfifo "${2%/*}/picture"')):
     environment = false_gnuplot(body)
     exits(2, f"a gnuplot that {name}: plot", *PLOT, env=environment)
     equal("the earlier picture stays", read("a.png"), b"\x89PNG of before")

@@ -81,23 +81,25 @@ static txd_status write_file(const char *folder, const char *name, const void *b
     return status;
 }
 
-/* Appends a file of the folder; one that is not there is empty. */
+/* Appends a file of the folder; one that is not there, or is no file, is empty. */
 static txd_status read_file(txd_text *out, const char *folder, const char *name,
                             size_t limit)
 {
     char path[PATH_BYTES], buffer[16384];
-    size_t got = 1;
-    FILE *file;
+    struct stat info;
+    ssize_t got;
+    int file;
 
     path_of(path, folder, name);
-    file = fopen(path, "rb");
-    while (file && got != 0 && limit != 0) {
-        got = fread(buffer, 1, limit < sizeof buffer ? limit : sizeof buffer, file);
-        txd_text_add_bytes(out, buffer, got);
-        limit -= got;
+    file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    got = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+    while (got > 0 && limit != 0) {
+        got = read(file, buffer, limit < sizeof buffer ? limit : sizeof buffer);
+        txd_text_add_bytes(out, buffer, got > 0 ? (size_t)got : 0);
+        limit -= got > 0 ? (size_t)got : 0;
     }
-    if (file)
-        fclose(file);
+    if (file >= 0)
+        close(file);
     return txd_text_status(out);
 }
 
@@ -336,15 +338,22 @@ static txd_status check_fonts(const char *folder)
     return status;
 }
 
-/* By the first bytes: a program that is called gnuplot may write anything. */
+/* By the first bytes, since a program that is called gnuplot may write anything, and by
+ * the last ones: gnuplot does not say that the disk was full. */
 static bool is_picture(const char *bytes, size_t count, txd_image_kind kind)
 {
     static const char *const begins[] = {[TXD_IMAGE_PNG] = "\x89PNG",
                                          [TXD_IMAGE_SVG] = "<?xml",
                                          [TXD_IMAGE_PDF] = "%PDF"};
-    size_t length = strlen(begins[kind]);
+    static const char *const ends[] = {[TXD_IMAGE_PNG] = "IEND\xae\x42\x60\x82",
+                                       [TXD_IMAGE_SVG] = "</svg>",
+                                       [TXD_IMAGE_PDF] = "%%EOF"};
+    size_t first = strlen(begins[kind]), last = strlen(ends[kind]);
 
-    return count > length && memcmp(bytes, begins[kind], length) == 0;
+    while (count != 0 && bytes[count - 1] == '\n')
+        count--;
+    return count > first + last && memcmp(bytes, begins[kind], first) == 0 &&
+           memcmp(bytes + count - last, ends[kind], last) == 0;
 }
 
 static txd_status draw(txd_text *out, const char *folder, const txd_plot_job *job)
@@ -363,8 +372,10 @@ static txd_status draw(txd_text *out, const char *folder, const txd_plot_job *jo
     if (out->length == before)
         return txd_fail(TXD_ERR_IO, "gnuplot wrote no picture, and gave no reason");
     if (!is_picture(out->data + before, out->length - before, job->kind))
-        return txd_fail(TXD_ERR_IO, "gnuplot wrote something that is no picture: is "
-                                    "the gnuplot in PATH the real one?");
+        return txd_fail(TXD_ERR_IO,
+                        "gnuplot wrote no picture, or the beginning of one: make room "
+                        "in %s; is the gnuplot in PATH the real one?",
+                        P_tmpdir);
     return TXD_OK;
 }
 
