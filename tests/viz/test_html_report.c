@@ -311,6 +311,9 @@ START_TEST(gradients_are_shown_where_they_were_recorded_and_explained_where_not)
         ck_assert_msg(status == TXD_OK, "%s", txd_message());
         page = read_page(folder);
         ck_assert_uint_eq(count_of(page, "id=\"figure-gradients\""), (size_t)with);
+        ck_assert_uint_eq(
+            count_of(page, "<figcaption><h3>Gradients by layer</h3></figcaption>"),
+            (size_t)with);
         ck_assert_uint_eq(count_of(page, "id=\"figure-steps\""), (size_t)with);
         ck_assert_uint_eq(count_of(page, "src=\"data:image/png;base64,iVBORw0KGgo"),
                           count_of(page, "<figure "));

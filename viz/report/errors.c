@@ -189,8 +189,12 @@ static txd_status draw(txd_report *report)
     if (status == TXD_OK)
         status = txd_chart_draw(&drawing, &chart);
     txd_report_drawing(
-        report, "errors", &drawing, status, txd_figure_errors.sentence,
-        "Relative errors by layer; dashed: one rounding, dotted: the floor");
+        report,
+        &(txd_caption){
+            "errors",
+            "Relative errors by layer; dashed: one rounding, dotted: the floor",
+            txd_figure_errors.sentence, false},
+        &drawing, status);
     return TXD_OK;
 }
 

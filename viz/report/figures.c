@@ -4,9 +4,6 @@
  * whole, by the registry. Those whose values were not recorded are told at the end,
  * with the way to record them.
  */
-#include <ctype.h>
-#include <stdio.h>
-
 #include "viz/report/html.h"
 #include "viz/report/report.h"
 
@@ -29,7 +26,6 @@ static void add_figure(txd_report *report, const txd_figure *figure)
                                         .batch = -1,
                                         .other = report->other,
                                         .path = "figure.png"};
-    char caption[300];
     txd_drawing drawing;
     txd_status status = txd_drawing_init(&drawing, TXD_IMAGE_PNG);
 
@@ -40,12 +36,9 @@ static void add_figure(txd_report *report, const txd_figure *figure)
         txd_drawing_finish(&drawing);
         return;
     }
-    txd_text_addf(&report->figures, "<section>\n<h2>%s</h2>\n", figure->heading);
-    snprintf(caption, sizeof caption, "%s", figure->sentence);
-    caption[0] = (char)toupper((unsigned char)caption[0]);
-    txd_report_drawing(report, figure->name, &drawing, status, figure->sentence,
-                       caption);
-    txd_text_add(&report->figures, "</section>\n");
+    txd_report_drawing(
+        report, &(txd_caption){figure->name, figure->heading, figure->sentence, true},
+        &drawing, status);
     if (status != TXD_OK || report->shown_count == TXD_REPORT_SHOWN)
         return;
     report->shown[report->shown_count].figure = figure;

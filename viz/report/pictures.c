@@ -99,19 +99,24 @@ void txd_report_flush(txd_report *report)
     report->pending_count = 0;
 }
 
-void txd_report_drawing(txd_report *report, const char *id, txd_drawing *drawing,
-                        txd_status status, const char *sentence, const char *caption)
+static void open_figure(txd_text *out, const txd_caption *caption)
+{
+    txd_text_add(out, "<figure");
+    if (caption->id)
+        txd_text_addf(out, " id=\"figure-%s\"", caption->id);
+    txd_text_addf(out, ">\n<figcaption>%s", caption->is_heading ? "<h3>" : "");
+    txd_html_add(out, caption->text, 600);
+    txd_text_addf(out, "%s</figcaption>\n", caption->is_heading ? "</h3>" : "");
+}
+
+void txd_report_drawing(txd_report *report, const txd_caption *caption,
+                        txd_drawing *drawing, txd_status status)
 {
     txd_text *figures = &report->figures;
     txd_pending *pending;
 
     report->figure_count++;
-    txd_text_add(figures, "<figure");
-    if (id)
-        txd_text_addf(figures, " id=\"figure-%s\"", id);
-    txd_text_add(figures, ">\n<figcaption>");
-    txd_html_add(figures, caption, 600);
-    txd_text_add(figures, "</figcaption>\n");
+    open_figure(figures, caption);
     if (status != TXD_OK) {
         if (status == TXD_ERR_IO) /* else it is this figure that there is not */
             note_failure(report, status, txd_message());
@@ -123,7 +128,8 @@ void txd_report_drawing(txd_report *report, const char *id, txd_drawing *drawing
     pending = &report->pending[report->pending_count++];
     *pending = (txd_pending){.drawing = *drawing, .at = figures->length};
     txd_text_init(&pending->image);
-    snprintf(pending->alt, sizeof pending->alt, "%s: %.200s", sentence, caption);
+    snprintf(pending->alt, sizeof pending->alt, "%s: %.200s", caption->sentence,
+             caption->text);
     txd_text_add(figures, "</figure>\n");
     if (report->pending_count == TXD_REPORT_AT_ONCE)
         txd_report_flush(report);
@@ -138,6 +144,7 @@ void txd_report_figure(txd_report *report, const char *id, const txd_figure *fig
     if (status == TXD_OK)
         status = figure ? figure->draw(&drawing, report->recording, request)
                         : TXD_ERR_CONFIG;
-    txd_report_drawing(report, id, &drawing, status, figure ? figure->sentence : "",
-                       caption);
+    txd_report_drawing(
+        report, &(txd_caption){id, caption, figure ? figure->sentence : "", false},
+        &drawing, status);
 }

@@ -109,12 +109,18 @@ txd_status txd_report_entropy(txd_report *report);
 
 /* ---- pictures ---- */
 
-/* A figure with its number (the page counts them as they come) and caption, to which
- * `id` (or NULL) leads. It takes the drawing over; `status` tells whether it could be
- * made, else the last message says why not. The picture may come later, see
- * txd_report_flush. */
-void txd_report_drawing(txd_report *report, const char *id, txd_drawing *drawing,
-                        txd_status status, const char *sentence, const char *caption);
+/* What stands over a figure, behind its number (the page counts them as they come). */
+typedef struct txd_caption {
+    const char *id; /* "#figure-ID" leads to it; NULL = nothing does */
+    const char *text;
+    const char *sentence; /* what is drawn, for those who do not see it */
+    bool is_heading;
+} txd_caption;
+
+/* A figure. It takes the drawing over; `status` tells whether it could be made, else
+ * the last message says why not. The picture may come later, see txd_report_flush. */
+void txd_report_drawing(txd_report *report, const txd_caption *caption,
+                        txd_drawing *drawing, txd_status status);
 
 /* Draws a figure; NULL = the last message says why there is none. */
 void txd_report_figure(txd_report *report, const char *id, const txd_figure *figure,
