@@ -111,6 +111,39 @@ START_TEST(an_error_that_another_value_repeats_is_drawn_once)
 }
 END_TEST
 
+START_TEST(errors_that_come_of_a_planted_fault_are_not_called_rounding)
+{
+    const char *const planted[] = {"none", "scale_missing layers=1"};
+    txd_error errors[NAMES * LAYERS + 2];
+    fake recordings[2];
+    txd_compared compared;
+    txd_chart chart;
+    txd_arena *arena;
+
+    for (int i = 0; i < 2; i++) {
+        fake_open(&recordings[i]);
+        fake_meta(&recordings[i], "faults", planted[i]);
+    }
+    ck_assert_int_eq(txd_arena_create(&arena), TXD_OK);
+    for (int same = 0; same < 2; same++) {
+        fill(errors, &compared, &recordings[0], NAMES);
+        compared.measured = recordings[!same].trace;
+        ck_assert_int_eq(txd_chart_errors(&chart, arena, &compared), TXD_OK);
+        ck_assert_uint_eq(chart.above_count, same ? 1 : 2);
+    }
+    fill(errors, &compared, &recordings[0], NAMES);
+    compared.measured = recordings[1].trace;
+    ck_assert_int_eq(txd_chart_errors(&chart, arena, &compared), TXD_OK);
+    ck_assert_ptr_nonnull(strstr(chart.above[1].text, "not all of this is rounding"));
+    ck_assert_ptr_nonnull(strstr(chart.above[1].text,
+                                 "Measured: faults planted: scale_missing layers=1; "
+                                 "reference: no fault planted"));
+    txd_arena_destroy(arena);
+    for (int i = 0; i < 2; i++)
+        fake_close(&recordings[i]);
+}
+END_TEST
+
 START_TEST(one_recording_has_no_errors)
 {
     fake recording;
@@ -123,4 +156,5 @@ END_TEST
 
 TEST_MAIN(lines_are_the_largest_errors_and_the_stream,
           an_error_that_another_value_repeats_is_drawn_once,
+          errors_that_come_of_a_planted_fault_are_not_called_rounding,
           one_recording_has_no_errors)

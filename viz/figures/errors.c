@@ -244,6 +244,34 @@ static bool has_floor(const txd_chart *chart)
     return graph->line_count > 0 && graph->lines[graph->line_count - 1].dashed;
 }
 
+/* A picture travels without the page around it. */
+static txd_status note_faults(txd_chart *chart, const txd_compared *compared)
+{
+    const txd_trace *const runs[] = {compared->measured, compared->reference};
+    static const char *const words[] = {
+        "Different faults were planted: not all of this is rounding. Measured: ",
+        "; reference: "};
+    const char *faults[2];
+    txd_text text;
+    txd_status status;
+
+    for (int i = 0; i < 2; i++)
+        if (!(faults[i] = txd_trace_meta(runs[i], "faults")))
+            return TXD_OK;
+    if (strcmp(faults[0], faults[1]) == 0)
+        return TXD_OK;
+    txd_text_init(&text);
+    for (int i = 0; i < 2; i++) {
+        txd_text_add(&text, words[i]);
+        txd_recording_words(&text, runs[i]);
+    }
+    status = txd_text_status(&text);
+    if (status == TXD_OK)
+        status = txd_chart_note(chart, true, TXD_COLOUR_INK, txd_text_get(&text));
+    txd_text_finish(&text);
+    return status;
+}
+
 static txd_status describe(txd_chart *chart, const txd_compared *compared,
                            txd_error_kind kind, size_t left_out)
 {
@@ -270,6 +298,8 @@ static txd_status describe(txd_chart *chart, const txd_compared *compared,
                       left_out);
     status = txd_chart_note(chart, true, TXD_COLOUR_QUIET, txd_text_get(&text));
     txd_text_finish(&text);
+    if (status == TXD_OK)
+        status = note_faults(chart, compared);
     if (status == TXD_OK && has_floor(chart))
         status = txd_chart_note(
             chart, false, TXD_COLOUR_QUIET,
