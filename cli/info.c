@@ -50,9 +50,9 @@ static txd_status add_verdicts(info_job *job)
 
 static txd_status info_recording(info_job *job)
 {
-    static const char *const keys[] = {"created", "producer", "command",     "model",
-                                       "faults",  "backend",  "dtype",       "simd",
-                                       "blas",    "storage",  "compression", "budget"};
+    static const char *const keys[] = {
+        "created", "producer", "command", "model",       "faults", "backend", "dtype",
+        "simd",    "blas",     "storage", "compression", "budget", "tiles"};
     txd_facts *facts = &job->facts;
     const char *complete, *text;
     txd_trace_info info;

@@ -17,6 +17,7 @@ typedef struct txd_probe_use {
     const char *probe;
     const char *points; /* comma-separated globs over full names; NULL = its default */
     txd_range layers, heads, steps; /* empty = all */
+    txd_range queries, keys;        /* of a tile: one part at most; empty = all */
     const txd_setting *setting;     /* probe-specific keys and messages; may be NULL */
     const struct txd_probe_use *next; /* a further use of the same probe, so that both
                                          fill one dataset; NULL = none */
@@ -64,6 +65,7 @@ typedef struct txd_probe {
      * 0: the probe cannot record it. */
     unsigned (*ask)(txd_site_kind kind, txd_point point);
     bool by_head;            /* a use may select heads */
+    bool by_tile;            /* a use may select queries and keys */
     txd_probe_number number; /* `frame.number` holds it */
     size_t state_bytes;
     /* Makes the datasets, or lists them in a dry run. */

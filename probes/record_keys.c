@@ -11,15 +11,20 @@
 
 const txd_key txd_record_keys[] = {
     {"record[].probe", "string", "required", NULL, NULL,
-     "which probe: full, rows, stats, norms, grad_norm, nonfinite, leaks or pooled"},
+     "which probe: full, rows, stats, norms, grad_norm, nonfinite, leaks, "
+     "pooled or tile"},
     {"record[].points", "string", "the probe's own", NULL, NULL,
      "where: comma-separated globs over full names; * matches dots too, but gradients "
      "only if the glob has an @: \"*@grad\""},
     {"record[].layers", "string", "*", NULL, NULL,
      "layers: \"2\", \"0:4\" (4 excluded), \"3:\", or a list of these"},
     {"record[].heads", "string", "*", NULL, NULL,
-     "query heads (full, rows, leaks, pooled), written like layers"},
+     "query heads (full, rows, leaks, pooled, tile), written like layers"},
     {"record[].steps", "string", "*", NULL, NULL, "steps, written like layers"},
+    {"record[].queries", "string", "*", NULL, NULL,
+     "tile: one range of queries, by place: \"31000:31256\" (31256 excluded)"},
+    {"record[].keys", "string", "*", NULL, NULL,
+     "tile: one range of keys, by place; at cross.* of rows of the memory"},
     {"record[].cells", "int", "64", "cells", "1 to 256",
      "pooled: cells per side of a pooled attention matrix, at most"},
     {"record[].limit", "int", "1000", "rows", "1 to 10000000",
@@ -239,6 +244,29 @@ static txd_status read_range(txd_range *out, const txd_setting *setting,
     return fail_at(check_range(key, out, count), setting, key);
 }
 
+/* Queries and keys of a tile: places side by side. */
+static txd_status read_span(txd_range *out, const txd_setting *setting, const char *key,
+                            size_t count)
+{
+    TXD_TRY(read_range(out, setting, key, count));
+    if (out->count == 0 || (out->count == 1 && out->parts[0].every == 1))
+        return TXD_OK;
+    txd_fail(TXD_ERR_CONFIG,
+             "a tile has one range of %s without gaps, such as \"31000:31256\"", key);
+    return fail_at(TXD_ERR_CONFIG, setting, key);
+}
+
+static txd_status read_tile(txd_probe_use *use, const txd_setting *setting,
+                            const txd_probe *probe, const txd_probe_context *context)
+{
+    size_t keys = context->memory > context->length ? context->memory : context->length;
+
+    TXD_TRY(check_key(setting, "queries", probe->by_tile, probe->name));
+    TXD_TRY(check_key(setting, "keys", probe->by_tile, probe->name));
+    TXD_TRY(read_span(&use->queries, setting, "queries", context->length));
+    return read_span(&use->keys, setting, "keys", keys);
+}
+
 static txd_status read_use(txd_probe_use *use, txd_arena *arena,
                            const txd_setting *setting, const txd_probe_context *context)
 {
@@ -251,6 +279,7 @@ static txd_status read_use(txd_probe_use *use, txd_arena *arena,
     probe = txd_probe_find(use->probe);
     TXD_TRY(check_key(setting, "heads", probe->by_head, probe->name));
     TXD_TRY(check_numbers(setting, probe));
+    TXD_TRY(read_tile(use, setting, probe, context));
     TXD_TRY(read_range(&use->layers, setting, "layers", claimed->n_layers));
     TXD_TRY(read_range(&use->heads, setting, "heads", claimed->n_heads));
     TXD_TRY(read_range(&use->steps, setting, "steps", context->steps));

@@ -6,6 +6,7 @@
 
 #include "viz/draw/keep.h"
 #include "viz/figures/figures.h"
+#include "viz/read/tile.h"
 
 static const char *pooled_site(const txd_figure_request *request)
 {
@@ -23,6 +24,24 @@ static bool only_pooled(const txd_trace *recording, const txd_figure_request *re
     return txd_site_is_weights(request->site) &&
            txd_trace_find(recording, &entry, site) != TXD_OK &&
            txd_trace_find(recording, &entry, pooled_site(request)) == TXD_OK;
+}
+
+/* The tile of a value that was not recorded in full, unless it is weights of which
+ * pooled maps show more than the tile would. */
+static void turn_to_tile(txd_figure_request *request, const txd_trace *recording)
+{
+    char site[TXD_SITE_BYTES];
+    const char *tile;
+    size_t entry;
+
+    txd_site_of_layer(site, request->site, request->layer);
+    if (txd_trace_find(recording, &entry, site) == TXD_OK ||
+        !(tile = txd_tile_site(recording, site)))
+        return;
+    if (only_pooled(recording, request) &&
+        (request->head < 0 || !txd_tile_holds(recording, tile, request)))
+        return;
+    request->site = tile;
 }
 
 static txd_status choose_pooled(const txd_figure **out, txd_figure_request *request,
@@ -98,9 +117,9 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
                              const txd_trace *recording)
 {
     bool star = strchr(request->site, '*') && request->layer < 0;
-    bool weighs = txd_site_is_weights(request->site);
-    txd_figure_request one = *request;
+    txd_figure_request one;
     txd_slice slice;
+    bool weighs;
 
     TXD_TRY(check_name(request));
     *out = strcmp(request->site, txd_figure_errors.name) == 0 ? &txd_figure_errors
@@ -109,6 +128,10 @@ txd_status txd_figure_choose(const txd_figure **out, txd_figure_request *request
                : choose_whole(request);
     if (*out)
         return TXD_OK;
+    if (!star)
+        turn_to_tile(request, recording);
+    one = *request;
+    weighs = txd_site_is_weights(request->site);
     *out = &txd_figure_overview;
     if (weighs && star && request->head < 0)
         return TXD_OK;

@@ -71,7 +71,8 @@ size_t txd_recording_estimate(const txd_dataset_spec *spec)
         return SIZE_MAX;
     /* The group that "full" lies in is its own, and those above it are shared. */
     if (strncmp(spec->path, "value/", strlen("value/")) == 0 ||
-        strncmp(spec->path, "grad/", strlen("grad/")) == 0)
+        strncmp(spec->path, "grad/", strlen("grad/")) == 0 ||
+        strncmp(spec->path, "tile/", strlen("tile/")) == 0)
         data += 2 * GROUP_BYTES;
     if (txd_size_add(&data, data, plan.parts * description_bytes(spec, &plan)) !=
         TXD_OK)

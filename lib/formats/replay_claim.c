@@ -206,8 +206,8 @@ txd_status txd_replay_no_value(const txd_replay *replay, const char *name)
 static bool is_ours(const txd_replay *replay, const char *name)
 {
     static const char *const folders[] = {
-        "input/",        "steps/",  "rows/",   "cross_rows/", "pooled/",
-        "cross_pooled/", "series/", "events/", "checks/",     "dims/"};
+        "input/",  "steps/",  "rows/",   "cross_rows/", "pooled/", "cross_pooled/",
+        "series/", "events/", "checks/", "dims/",       "tile/"};
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (strncmp(name, folders[i], strlen(folders[i])) == 0)

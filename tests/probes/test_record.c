@@ -166,7 +166,7 @@ START_TEST(every_probe_is_described)
         ck_assert_uint_gt(strlen(probe->sentence), 20);
         ck_assert_uint_gt(strlen(probe->points), 0);
     }
-    ck_assert_uint_eq(count, 8);
+    ck_assert_uint_eq(count, 9);
     ck_assert_ptr_null(txd_probe_find("fulls"));
 }
 END_TEST

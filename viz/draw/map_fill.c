@@ -288,13 +288,14 @@ static txd_status put_block(filling *f, size_t row, size_t run)
         count[axis] = 1;
     }
     if (slice->row_axis >= 0) {
-        start[slice->row_axis] = rows->places[row];
+        start[slice->row_axis] = rows->places[row] - slice->origin[slice->row_axis];
         count[slice->row_axis] = run;
     }
     for (size_t from = 0; from < columns->count; from += part) {
         size_t width = width_of(columns, from, &part);
 
-        start[slice->column_axis] = columns->places[from];
+        start[slice->column_axis] =
+            columns->places[from] - slice->origin[slice->column_axis];
         count[slice->column_axis] = width;
         TXD_TRY(txd_trace_read(slice->recording, f->values, slice->entry, start, count,
                                TXD_F64));

@@ -10,6 +10,7 @@
 #include "viz/figures/change.h"
 #include "viz/figures/figures.h"
 #include "viz/read/compared.h"
+#include "viz/read/tile.h"
 
 enum { SIDE = 330, CELLS = 240, LABELS = 22 };
 
@@ -41,6 +42,7 @@ static txd_status fill_one(change *all, int which, txd_slice *slice, txd_claim *
     txd_map *map = &all->maps[which];
     bool matrix;
     size_t lengths[2];
+    txd_figure_request zoomed = *all->request;
     txd_mask_view mask;
     txd_blank blank = {.mask = NULL};
 
@@ -58,7 +60,8 @@ static txd_status fill_one(change *all, int which, txd_slice *slice, txd_claim *
     map->by_size = strstr(slice->site, "weights") == NULL;
     map->loud = blank.silent == TXD_SILENT_MASKED ? "not masked" : "not 0";
     TXD_TRY(name_title(map, slice));
-    TXD_TRY(txd_map_select(map, slice, all->request, lengths));
+    TXD_TRY(txd_tile_zoom(&zoomed, slice));
+    TXD_TRY(txd_map_select(map, slice, &zoomed, lengths));
     if (map->rows.count <= LABELS && map->columns.count <= LABELS)
         TXD_TRY(txd_map_label(map, claim, slice));
     TXD_TRY(txd_map_fill(map, slice, &blank));

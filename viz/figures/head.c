@@ -10,6 +10,7 @@
 
 #include "viz/figures/figures.h"
 #include "viz/read/recorded.h"
+#include "viz/read/tile.h"
 
 static txd_status set_title(txd_map *map, const txd_slice *slice)
 {
@@ -82,21 +83,40 @@ static txd_status note_grey(txd_map *map)
     return TXD_OK;
 }
 
+static txd_status note_what(txd_map *map, const txd_slice *slice)
+{
+    txd_text line;
+    txd_status status;
+
+    txd_text_init(&line);
+    txd_text_addf(&line, "step %zu, batch %zu", slice->step, slice->batch);
+    if (slice->is_tile) {
+        txd_text_add(&line, "; exact, recorded by the probe tile: ");
+        txd_tile_words(&line, slice->recording, slice->site);
+    }
+    status = txd_text_status(&line);
+    if (status == TXD_OK)
+        status = txd_map_note_scale(map, txd_text_get(&line));
+    txd_text_finish(&line);
+    return status;
+}
+
 static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *claim,
                        const txd_figure_request *request)
 {
     const size_t lengths[2] = {txd_axis_filled(claim, slice, slice->row_axis),
                                txd_axis_filled(claim, slice, slice->column_axis)};
     txd_mask_view mask;
+    txd_figure_request zoomed = *request;
     txd_blank blank;
-    char line[64];
 
     txd_blank_of(&blank, &mask, claim, slice);
     map->square = true;
     map->loud = blank.silent == TXD_SILENT_MASKED ? "not masked" : "not 0";
     map->by_size = strstr(slice->site, "weights") == NULL;
     TXD_TRY(set_title(map, slice));
-    TXD_TRY(txd_map_select(map, slice, request, lengths));
+    TXD_TRY(txd_tile_zoom(&zoomed, slice));
+    TXD_TRY(txd_map_select(map, slice, &zoomed, lengths));
     TXD_TRY(txd_map_label(map, claim, slice));
     TXD_TRY(txd_map_fill(map, slice, &blank));
     if (blank.mask) {
@@ -104,8 +124,7 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
         grey_padding(map, &blank);
     }
     TXD_TRY(txd_map_scale(map, request->scale, !map->by_size));
-    snprintf(line, sizeof line, "step %zu, batch %zu", slice->step, slice->batch);
-    TXD_TRY(txd_map_note_scale(map, line));
+    TXD_TRY(note_what(map, slice));
     TXD_TRY(txd_map_note_recording(map, slice->recording));
     if (txd_site_is_weights(slice->site))
         TXD_TRY(txd_map_note_peak(map, NULL));

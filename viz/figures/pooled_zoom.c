@@ -4,7 +4,10 @@
  * the mean of them: a range of many cells can be drawn, one of few shows nothing, and
  * what would show it must be recorded.
  */
+#include <stdio.h>
+
 #include "viz/figures/figures.h"
+#include "viz/read/tile.h"
 
 enum { LEAST_CELLS = 4 };
 
@@ -48,14 +51,24 @@ static txd_status too_coarse(const txd_slice *slice, const char *word, size_t as
                             ? "cross.weights"
                             : "attn.weights";
 
-    return txd_fail(TXD_ERR_CONFIG,
-                    "%s: pooled maps alone were recorded, of which a cell holds about "
-                    "%zu %s: too coarse for the %zu that were chosen. To see every "
-                    "weight of layer %d, "
-                    "head %d, in model.cfg: record = ( { probe = \"full\"; points = "
-                    "\"layers.%d.%s\"; heads = \"%d\"; } );",
-                    slice->site, shared, word, asked, slice->layer, slice->head,
-                    slice->layer, point, slice->head);
+    char site[TXD_SITE_BYTES];
+    txd_text tile;
+
+    snprintf(site, sizeof site, "layers.%d.%s", slice->layer, point);
+    txd_text_init(&tile);
+    txd_tile_words(&tile, slice->recording, site);
+    (void)txd_fail(TXD_ERR_CONFIG,
+                   "%s: pooled maps alone were recorded, of which a cell holds about "
+                   "%zu %s: too coarse for the %zu that were chosen. To see every "
+                   "weight of layer %d, "
+                   "head %d, in model.cfg: record = ( { probe = \"full\"; points = "
+                   "\"%s\"; heads = \"%d\"; } ); or, for a block of them, probe = "
+                   "\"tile\" with queries and keys%s%s",
+                   slice->site, shared, word, asked, slice->layer, slice->head, site,
+                   slice->head, tile.length ? "; recorded by the probe tile are " : "",
+                   txd_text_get(&tile));
+    txd_text_finish(&tile);
+    return TXD_ERR_CONFIG;
 }
 
 static txd_status zoom(txd_range *range, const char *word, size_t side, size_t tokens,

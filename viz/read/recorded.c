@@ -100,7 +100,9 @@ txd_status txd_recorded_slice(const txd_slice *slice)
     bool pooled = strstr(slice->site, "pooled/") != NULL;
     bool heads = txd_axis_of(&slice->info, 'h') >= 0;
     char site[TXD_SITE_BYTES];
-    const txd_recorded_part part = {.probe = pooled ? "pooled" : "full",
+    const txd_recorded_part part = {.probe = pooled           ? "pooled"
+                                             : slice->is_tile ? "tile"
+                                                              : "full",
                                     .site = site,
                                     .layer = slice->layer,
                                     .head = heads ? slice->head : -1,

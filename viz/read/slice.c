@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "viz/read/tile.h"
+
 enum { MOST_PLACES = 1 << 26 }; /* of an axis; more is not in any file */
 
 int txd_axis_of(const txd_trace_info *info, char letter)
@@ -157,6 +159,8 @@ static txd_status find_entry(txd_slice *slice, const txd_trace *recording,
     if (slice->info.rank < 1)
         return txd_fail(TXD_ERR_CONFIG, "%s: a single number cannot be drawn",
                         slice->site);
+    if (txd_tile_is(slice->site))
+        TXD_TRY(txd_tile_place(slice));
     slice->layer = layer_of(slice->site);
     if (!star && request->layer >= 0 && txd_axis_of(&slice->info, 'l') < 0 &&
         request->layer != slice->layer)

@@ -23,6 +23,10 @@ typedef struct txd_slice {
     int layer;                  /* of the site; -1 = of no layer */
     size_t fixed[TXD_MAX_RANK]; /* the chosen place on every axis that is not drawn */
     int row_axis, column_axis;  /* row_axis -1: one row */
+    /* Of a tile (tile.h) all other members are those of the value, of which the dataset
+     * holds places from `origin` on; else 0. */
+    bool is_tile;
+    size_t origin[TXD_MAX_RANK];
     size_t step, batch;
     int head; /* -1 = the value has no heads, or they are drawn */
 } txd_slice;
