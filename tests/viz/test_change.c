@@ -77,6 +77,34 @@ START_TEST(the_third_map_is_the_other_minus_this)
 }
 END_TEST
 
+START_TEST(what_padded_queries_attend_to_is_no_difference)
+{
+    const double valid[TOKENS] = {1, 1, 1, 1, 1, 1};
+    const size_t dims[3] = {1, 1, TOKENS}, place[4] = {1, 2, 7, 3};
+    static const char *const greys[] = {"unknown", "unknown2", "unknown3"};
+    txd_drawing drawing;
+    fake pair[2];
+    size_t count;
+
+    open_pair(pair, place, 0.0625);
+    for (int i = 0; i < 2; i++)
+        fake_add(&pair[i], "input/valid", "sbt", valid, dims);
+    OK(draw_change(&drawing, pair, 1, 2));
+    for (int map = 0; map < 3; map++) {
+        const unsigned char *grey = drawn_file(&drawing, greys[map], &count);
+
+        ck_assert_uint_eq(count, 4 * CELLS);
+        for (size_t i = 0; i < CELLS; i++)
+            ck_assert_int_eq(grey[4 * i + 3] != 0,
+                             i / TOKENS >= 6 && i % TOKENS <= i / TOKENS);
+    }
+    drawn_says(&drawing, "Grey: what padded queries attend to");
+    drawn_says(&drawing, "The two are the same wherever");
+    txd_drawing_finish(&drawing);
+    close_pair(pair);
+}
+END_TEST
+
 START_TEST(a_leak_of_one_alone_is_a_difference_and_ringed_there)
 {
     const size_t place[4] = {1, 2, 5, 7};
@@ -165,6 +193,7 @@ START_TEST(other_tokens_are_refused_and_no_second_recording_is_asked_for)
 END_TEST
 
 TEST_MAIN(the_third_map_is_the_other_minus_this,
+          what_padded_queries_attend_to_is_no_difference,
           a_leak_of_one_alone_is_a_difference_and_ringed_there,
           what_is_not_finite_in_one_has_no_difference_but_a_mark,
           without_a_head_the_largest_difference_of_each_is_shown,

@@ -65,7 +65,11 @@ static txd_status fill_one(change *all, int which, txd_slice *slice, txd_claim *
     if (map->rows.count <= LABELS && map->columns.count <= LABELS)
         TXD_TRY(txd_map_label(map, claim, slice));
     TXD_TRY(txd_map_fill(map, slice, &blank));
-    return blank.mask ? txd_map_find_edges(map, blank.mask) : TXD_OK;
+    if (!blank.mask)
+        return TXD_OK;
+    TXD_TRY(txd_map_find_edges(map, blank.mask));
+    txd_map_grey_padding(map, &blank);
+    return TXD_OK;
 }
 
 /* One scale for both: that of a map which holds the cells of the two. */
@@ -109,9 +113,11 @@ static txd_status subtract(change *all)
     map->leaks = map->nonfinite = (txd_marks){.total = 0};
     for (size_t i = 0; i < cells; i++) {
         double a = here->cells[i], b = there->cells[i];
-        int bad = (here->flags[i] | there->flags[i]) & TXD_FLAG_NONFINITE;
+        int flags = here->flags[i] | there->flags[i];
+        int bad = flags & TXD_FLAG_NONFINITE;
 
-        map->flags[i] = (unsigned char)bad;
+        map->flags[i] =
+            (unsigned char)(flags & (TXD_FLAG_NONFINITE | TXD_FLAG_UNKNOWN));
         map->nonfinite.total += bad != 0;
         if (all->weights && !bad && isnan(a) != isnan(b)) {
             a = isnan(a) ? 0 : a;
@@ -217,6 +223,7 @@ static txd_status describe(change *all, const txd_slice *slice)
     if (difference->nonfinite.total != 0)
         TXD_TRY(txd_map_note(map, false, TXD_COLOUR_NONFINITE,
                              "Marked in this colour: NaN or infinite"));
+    TXD_TRY(txd_map_note_grey(map));
     return txd_map_note_edges(map);
 }
 

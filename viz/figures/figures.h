@@ -79,6 +79,11 @@ txd_status txd_map_rule(txd_map *map);
 
 bool txd_ends_in(const char *text, const char *ending);
 
+/* What padded queries attend to is read by nobody, and would be taken for attention: of
+ * a map of queries and keys these rows are grey, and a note below says so. */
+void txd_map_grey_padding(txd_map *map, const txd_blank *blank);
+txd_status txd_map_note_grey(txd_map *map);
+
 /* The faults of the recording, and that it was never completed, in words. */
 void txd_recording_words(txd_text *out, const txd_trace *recording);
 /* The same as a note above. */

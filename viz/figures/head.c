@@ -54,8 +54,7 @@ static bool is_padding(const txd_axis *rows, size_t row, const txd_blank *blank)
     return true;
 }
 
-/* What padded queries attend to is read by nobody, and would be taken for attention. */
-static void grey_padding(txd_map *map, const txd_blank *blank)
+void txd_map_grey_padding(txd_map *map, const txd_blank *blank)
 {
     size_t columns = map->columns.cells;
 
@@ -71,7 +70,7 @@ static void grey_padding(txd_map *map, const txd_blank *blank)
     }
 }
 
-static txd_status note_grey(txd_map *map)
+txd_status txd_map_note_grey(txd_map *map)
 {
     size_t cells = map->rows.cells * map->columns.cells;
 
@@ -121,7 +120,7 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     TXD_TRY(txd_map_fill(map, slice, &blank));
     if (blank.mask) {
         TXD_TRY(txd_map_find_edges(map, blank.mask));
-        grey_padding(map, &blank);
+        txd_map_grey_padding(map, &blank);
     }
     TXD_TRY(txd_map_scale(map, request->scale, !map->by_size));
     TXD_TRY(note_what(map, slice));
@@ -129,7 +128,7 @@ static txd_status fill(txd_map *map, const txd_slice *slice, const txd_claim *cl
     if (txd_site_is_weights(slice->site))
         TXD_TRY(txd_map_note_peak(map, NULL));
     TXD_TRY(note_blank(map, claim, slice, &blank));
-    return note_grey(map);
+    return txd_map_note_grey(map);
 }
 
 static txd_status draw(txd_drawing *out, const txd_trace *recording,
