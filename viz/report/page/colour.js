@@ -39,22 +39,24 @@ function scaleOf(values, logarithmic, difference) {
   const scale = {difference, refused: logarithmic && low < 0,
                  logarithmic: logarithmic && low >= 0};
   if (scale.logarithmic) {
-    scale.high = Number.isFinite(least) ? high : 1;
+    scale.high = Number.isFinite(least) ? Math.max(high, 1e-300) : 1;
     scale.low = Math.min(Math.max(Number.isFinite(least) ? least : 1e-6,
                                   scale.high * 1e-6), scale.high * .1);
   } else {
     scale.low = Math.min(low, 0);
-    scale.high = high > scale.low ? high : scale.low + 1;
+    scale.high = high > scale.low ? high : scale.low + Math.max(1, -scale.low);
   }
   return scale;
 }
 
+/* From 0 to 1, of any finite numbers: neither a range nor a quotient overflows. */
 function shareOf(scale, value) {
   const size = Math.min(Math.max(value, scale.low), scale.high);
+  const unit = scale.logarithmic ? scale.low : Math.max(scale.high, -scale.low);
 
-  return scale.logarithmic ? Math.log(size / scale.low) /
-                                 Math.log(scale.high / scale.low)
-                           : (size - scale.low) / (scale.high - scale.low);
+  return scale.logarithmic ? Math.log(size / unit) / Math.log(scale.high / unit)
+                           : (size / unit - scale.low / unit) /
+                                 (scale.high / unit - scale.low / unit);
 }
 
 function colourOf(scale, value) {
