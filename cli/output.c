@@ -131,6 +131,16 @@ static txd_status check_folder(const char *folder, const char *path)
     return TXD_OK;
 }
 
+/* A "-" is meant for stdout, and would be a name that is hard to remove. */
+static txd_status refuse_stdout(const char *path, txd_output_kind kind)
+{
+    if (strcmp(path, "-") != 0)
+        return TXD_OK;
+    return txd_fail(TXD_ERR_ARGUMENT, "output -: %s; what is really called so is ./-",
+                    kind == TXD_OUTPUT_TEXT ? "without -o it goes to stdout"
+                                            : "it goes to a file, not to stdout");
+}
+
 txd_status txd_output_check(const char *path, txd_output_kind kind, bool force)
 {
     static const char *const kinds[] = {"a txdiag recording", "a picture",
@@ -139,6 +149,7 @@ txd_status txd_output_check(const char *path, txd_output_kind kind, bool force)
     char folder[4096];
     struct stat info;
 
+    TXD_TRY(refuse_stdout(path, kind));
     folder_of(folder, sizeof folder, path);
     TXD_TRY(check_folder(folder, path));
     if (stat(path, &info) != 0)
@@ -175,6 +186,7 @@ txd_status txd_output_page(const char *folder, const char *input, bool force)
 
     if (length < 0 || (size_t)length >= sizeof path)
         return txd_fail(TXD_ERR_IO, "%.40s...: a path of %d bytes", folder, length);
+    TXD_TRY(refuse_stdout(folder, TXD_OUTPUT_PAGE));
     if (stat(folder, &info) != 0 && mkdir(folder, 0777) != 0)
         return txd_fail(TXD_ERR_IO, "cannot make folder %s: %s", folder,
                         strerror(errno));
@@ -203,6 +215,7 @@ txd_status txd_output_kept(const char *folder, bool force)
 
     if (length < 0 || (size_t)length >= sizeof path)
         return txd_fail(TXD_ERR_IO, "%.40s...: a path of %d bytes", folder, length);
+    TXD_TRY(refuse_stdout(folder, TXD_OUTPUT_SCRIPT));
     if (stat(folder, &info) != 0 && errno == ENOENT)
         return TXD_OK;
     if (!force && S_ISDIR(info.st_mode) && stat(path, &info) != 0 && !is_empty(folder))

@@ -110,6 +110,15 @@ else:
     holds("what leads HDF5 in circles comes to an end",
           exits(2, "with exit 2", "info", "circle.h5").err, "circle.h5", "damaged")
 
+# --- a name that is none
+for arguments in (("plot", "kept.h5", "logits", "-o"), ("report", "kept.h5", "-o"),
+                  ("plot", "kept.h5", "logits", "--gp"), ("run", "good.cfg", "-o"),
+                  ("report", "kept.h5", "--markdown", "-o"), ("mask", "good.cfg", "-o"),
+                  ("check", "kept.h5", "-o")):
+    holds("it is said where it goes", exits(2, " ".join(arguments) + " -", *arguments,
+                                            "-").err, "output -: ", "stdout")
+    ok("nothing is called -", not os.path.exists("-"))
+
 # --- files that are not ours to write
 checkpoint.folder("hf")
 write("more.cfg", "seed = 2;\n")
