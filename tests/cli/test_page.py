@@ -65,7 +65,7 @@ def recordings():
 
 def hostile_recording():
     """The small recording with texts that nobody should run, of tokens, of the command,
-    of its own name; with a hot cell; and with numbers to which adding 1 is nothing."""
+    of its own name; with a hot cell; and with numbers whose range overflows."""
     name = "<img src=x onerror=window.ran=10>.h5"
     with open("mini.h5", "rb") as source:
         write(name, source.read())
@@ -77,7 +77,13 @@ def hostile_recording():
         for key in ("command", "model", "backend"):
             if key in file.attrs:
                 file.attrs[key] = HOSTILE[0] + HOSTILE[2]
-        file["value/layers/0/attn/weights/full"][0, 0, 0] = -3e38
+        path = "value/layers/0/attn/weights/full"
+        values, kept = file[path][:].astype("f8"), dict(file[path].attrs)
+        values[0, 0, 0], values[0, 0, 0, 2, 1] = -1e308, 1e308
+        del file[path]
+        file[path] = values
+        file[path].attrs.update(axes=kept["axes"], fill=kept["fill"],
+                                point=kept["point"], dtype="float64")
     page_cells.heat(name, 1, 3, 11, 4)
     return name
 
