@@ -108,7 +108,7 @@ def hostile():
     result = exits(1, "a fault is found", "run", "h.cfg", "-o", "b.h5", "--set",
                    'faults=({name="mask_missing";})', "--report", "broken")
     holds("findings have pieces", read("broken/index.html").decode(),
-          "q{unicode-bidi:isolate}",
+          "q { unicode-bidi: isolate; }",
           "query 0 <q>a</q>, key", "<q>&lt;script&gt;alert(1)&lt;/script&gt;")
     seen = f'query 2 "{HOSTILE}", key 4 "b"'.replace("\n", "\\n")
     holds("on the terminal, too, on one line", result.out, f"       {seen}\n")

@@ -112,6 +112,12 @@ def findings_lead_to_their_cells(web):
         names = ("batch", "layer", "head", "query", "key")
         batch, layer, head, query, key = places = [int(found[name][first])
                                                    for name in names]
+    web.settle()
+    state, text = maps.state(), maps.text()
+    ok("the page opens at the first finding",
+       [state[name] for name in names[:3]] == [str(at) for at in places[:3]] and
+       f"query {query}" in text and f"key {key}" in text, f"{state}: {text}")
+    web.evaluate("txdiagReport.select({layer: 1, head: 0})")
     weight = weights_of("leak.h5", layer)[batch, head, query, key]
     wanted = "".join(f'[data-{name}="{at}"]' for name, at in zip(names, places))
     web.evaluate(f"document.querySelector('button.show{wanted}').focus()")

@@ -240,8 +240,8 @@ function select(wanted) {
   show();
 }
 
-/* A finding whose place the page holds leads to it. */
-function wireFinding(button) {
+/* The place of a finding, as `select` takes it; null = the page does not hold it. */
+function placeOf(button) {
   const wanted = {}, kind = data.kinds.findIndex((k) => k.name === button.dataset.kind);
 
   for (const name of ['step', 'batch', 'layer', 'head', 'query', 'key'])
@@ -249,14 +249,27 @@ function wireFinding(button) {
   const held = data.kinds[kind];
   if (!held || !held.layers.includes(wanted.layer) || wanted.head >= held.heads ||
       !held.frames.some((f) => f.step === wanted.step && f.batch === wanted.batch))
+    return null;
+  return {...wanted, kind};
+}
+
+function go(place) {
+  cursor = null;
+  select({kind: place.kind, step: place.step, batch: place.batch, layer: place.layer,
+          head: place.head, view: 0});
+  if (shown && place.query >= 0 && place.key >= 0)
+    moveTo(cellOf(place.query, false), cellOf(place.key, true));
+}
+
+/* A finding whose place the page holds leads to it. */
+function wireFinding(button) {
+  const place = placeOf(button);
+
+  if (!place)
     return;
   button.hidden = false;
   button.addEventListener('click', () => {
-    cursor = null;
-    select({kind, step: wanted.step, batch: wanted.batch, layer: wanted.layer,
-            head: wanted.head, view: 0});
-    if (shown && wanted.query >= 0 && wanted.key >= 0)
-      moveTo(cellOf(wanted.query, false), cellOf(wanted.key, true));
+    go(place);
     section.scrollIntoView();
     canvas.focus({preventScroll: true});
   });
@@ -290,7 +303,9 @@ function start() {
   canvas.addEventListener('pointerdown', onPointer);
   canvas.addEventListener('keydown', onKey);
   canvas.addEventListener('focus', () => cursor || !shown || moveTo(0, 0));
-  document.querySelectorAll('button.show').forEach(wireFinding);
+  const findings = [...document.querySelectorAll('button.show')];
+  const first = findings.map(placeOf).find((place) => place);
+  findings.forEach(wireFinding);
   const way = document.getElementById('to-explorer');
   way.hidden = false;
   way.addEventListener('click', () => section.scrollIntoView());
@@ -298,6 +313,8 @@ function start() {
   for (const query of ['print', '(prefers-color-scheme: dark)'])
     window.matchMedia(query).addEventListener('change', redraw);
   show();
+  if (first)
+    go(first);
 }
 
 if (section && data.kinds.length)
