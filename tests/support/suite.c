@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, TIMEOUT_SECONDS = 280, KEPT_PATHS = 32 };
+enum { PATH_SIZE = 4096, TIMEOUT_SECONDS = 120, KEPT_PATHS = 32 };
 
 static char scratch_root[PATH_SIZE];
 static const char *running = "none";
