@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import (PROGRAM, SOURCE, finish, model, ok, read,  # noqa: E402
+from program import (SOURCE, finish, model, ok, peak_of, read,  # noqa: E402
                      sanitized, skip, txdiag, write)
 
 MINI = SOURCE + "/examples/mini.cfg"
@@ -93,15 +93,6 @@ os.environ.pop("MALLOC_PERTURB_", None)
 def number(text, name):
     match = re.search(rf"^{name} +(\d+) bytes", text, re.M)
     return int(match.group(1)) if match else 0
-
-
-def peak_of(*arguments):
-    """Peak resident bytes of one call."""
-    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    pid = os.posix_spawn(PROGRAM, [PROGRAM, *arguments], os.environ,
-                         file_actions=quiet)
-    _, status, usage = os.wait4(pid, 0)
-    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
 
 
 def within(name, estimate, truth):

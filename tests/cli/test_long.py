@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 from pixels import decode_png  # noqa: E402
-from program import (PROGRAM, SOURCE, equal, exits, finish, holds, ok,  # noqa: E402
+from program import (SOURCE, equal, exits, finish, holds, ok, peak_of,  # noqa: E402
                      read, sanitized, skip, write)
 
 os.environ.pop("MALLOC_PERTURB_", None)
@@ -41,15 +41,6 @@ def record(path, tokens):
             np.random.default_rng(5).random((256, 256)) / 300)
         weights[0, 0, 0, QUERY % tokens, KEY] = 0.9
         return weights[0, 0, 0, rows, 0:256], rows.start
-
-
-def peak_of(*arguments):
-    """Exit status and peak resident bytes of one call."""
-    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    pid = os.posix_spawn(PROGRAM, [PROGRAM, *arguments], os.environ,
-                         file_actions=quiet)
-    _, status, usage = os.wait4(pid, 0)
-    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
 
 
 def places(picture, colour):

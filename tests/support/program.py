@@ -42,6 +42,15 @@ def txdiag(*arguments, env=None, file_limit=None):
     return Result(done.returncode, done.stdout, done.stderr)
 
 
+def peak_of(*arguments):
+    """Exit status and peak resident bytes of one call."""
+    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    pid = os.posix_spawn(PROGRAM, [PROGRAM, *arguments], os.environ,
+                         file_actions=quiet)
+    _, status, usage = os.wait4(pid, 0)
+    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+
+
 def ok(name, condition, detail=""):
     """One test. The detail is shown if the condition does not hold. In TAP a name must
     not hold a directive: "# SKIP" would make it one that was skipped."""
