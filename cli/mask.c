@@ -10,15 +10,6 @@
 #include "cli/session.h"
 #include "viz/mask.h"
 
-static txd_status read_range(txd_range *out, const txd_options *options,
-                             const char *name)
-{
-    const char *text = txd_options_value(options, name);
-    txd_status status = text ? txd_range_parse(out, text) : TXD_OK;
-
-    return status == TXD_OK ? status : txd_fail_prefix(status, "--%s", name);
-}
-
 /* The masks of one step. */
 static txd_status find(txd_masks *out, const txd_session *session)
 {
@@ -30,8 +21,8 @@ static txd_status find(txd_masks *out, const txd_session *session)
     TXD_TRY(txd_options_int(&request.layer, options, "layer"));
     TXD_TRY(txd_options_int(&request.batch, options, "batch"));
     TXD_TRY(txd_options_int(&step, options, "step"));
-    TXD_TRY(read_range(&request.query, options, "query"));
-    TXD_TRY(read_range(&request.key, options, "key"));
+    TXD_TRY(txd_options_range(&request.query, options, "query"));
+    TXD_TRY(txd_options_range(&request.key, options, "key"));
     if ((size_t)step >= session->steps)
         return txd_fail(TXD_ERR_CONFIG, "--step %d: there are %zu, from 0 to %zu", step,
                         session->steps, session->steps - 1);

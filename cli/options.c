@@ -218,6 +218,15 @@ bool txd_options_experiment(const txd_options *options)
            (strcmp(name, "run") == 0 && txd_options_has(options, "experiments"));
 }
 
+txd_status txd_options_range(txd_range *out, const txd_options *options,
+                             const char *name)
+{
+    const char *text = txd_options_value(options, name);
+    txd_status status = text ? txd_range_parse(out, text) : TXD_OK;
+
+    return status == TXD_OK ? status : txd_fail_prefix(status, "--%s", name);
+}
+
 txd_status txd_options_int(int *out, const txd_options *options, const char *name)
 {
     const char *value = txd_options_value(options, name);

@@ -49,6 +49,10 @@ bool txd_options_experiment(const txd_options *options);
 /* A non-negative number given for an option; *out is untouched if it was not. */
 txd_status txd_options_int(int *out, const txd_options *options, const char *name);
 
+/* Leaves *out as it is if the option was not given; an error names the option. */
+txd_status txd_options_range(txd_range *out, const txd_options *options,
+                             const char *name);
+
 /* One of `count` words; *out is its index, untouched if the option was not given. */
 txd_status txd_options_choice(int *out, const txd_options *options, const char *name,
                               const char *const *words, size_t count);

@@ -9,15 +9,6 @@
 #include "cli/output.h"
 #include "viz/viz.h"
 
-static txd_status read_range(txd_range *out, const txd_options *options,
-                             const char *name)
-{
-    const char *text = txd_options_value(options, name);
-    txd_status status = text ? txd_range_parse(out, text) : TXD_OK;
-
-    return status == TXD_OK ? status : txd_fail_prefix(status, "--%s", name);
-}
-
 static txd_status read_request(txd_figure_request *request, const txd_options *options,
                                txd_arena *arena)
 {
@@ -42,8 +33,8 @@ static txd_status read_request(txd_figure_request *request, const txd_options *o
     TXD_TRY(txd_options_int(&request->head, options, "head"));
     TXD_TRY(txd_options_int(&request->step, options, "step"));
     TXD_TRY(txd_options_int(&request->batch, options, "batch"));
-    TXD_TRY(read_range(&request->query, options, "query"));
-    TXD_TRY(read_range(&request->key, options, "key"));
+    TXD_TRY(txd_options_range(&request->query, options, "query"));
+    TXD_TRY(txd_options_range(&request->key, options, "key"));
     TXD_TRY(txd_options_choice(&scale, options, "scale", scales, 3));
     TXD_TRY(txd_options_choice(&pool, options, "pool", pools, 2));
     request->scale = (txd_scale)scale;
