@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The arguments of every operation, with its formula and its error bound. Pointers to
- * `void` are values of the backend's dtype, dense and row-major; `int32_t` data is
- * int32 everywhere. Shapes stand beside the arguments.
+ * `void` are values of the backend's dtype in its memory, dense and row-major; all
+ * other pointers are to the host's memory. `int32_t` data is int32 everywhere. Shapes
+ * stand beside the arguments.
  *
  * A layer's table may have entries replaced by faults: `at` says where an operation
  * is called, and `at.self` is the replacement's own state.

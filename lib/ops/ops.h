@@ -87,12 +87,22 @@ struct txd_backend {
     txd_dtype dtype;  /* in memory: TXD_F64 or TXD_F32 */
     txd_dtype format; /* to which stored values are rounded: dtype, TXD_BF16, TXD_F16 */
     struct txd_ops ops; /* always full */
+    /* NULL: its memory is the host's. Else the backend that does the same there; what
+     * `void` pointers of arguments point to is then in the memory of the device, and
+     * all else (integers, bytes, spans, doubles, parts of statistics) in the host's. */
+    const txd_backend *host;
     /* Memory where the operations run; alloc gives 64-byte aligned zeros, NULL with a
-     * message when there is none. */
+     * message when there is none. copy and zero work within it (copy: parts that do
+     * not overlap), upload and download between it and the host's. All of these and
+     * the operations run in the order in which they are called, whatever thread calls;
+     * they may return before they are done, but not before what they write to the
+     * host's memory is there. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
     txd_status (*upload)(void *to, const void *from, size_t bytes);
     txd_status (*download)(void *to, const void *from, size_t bytes);
+    txd_status (*copy)(void *to, const void *from, size_t bytes);
+    txd_status (*zero)(void *to, size_t bytes);
     txd_status (*sync)(txd_ctx *ctx);
     const char *(*blas)(void); /* names the BLAS and its core; "none" without one */
     const char *(*blas_slow)(void); /* txd_backend_blas_slow; may be NULL */

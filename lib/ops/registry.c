@@ -33,6 +33,12 @@ static txd_status host_copy(void *to, const void *from, size_t bytes)
     return TXD_OK;
 }
 
+static txd_status host_zero(void *to, size_t bytes)
+{
+    memset(to, 0, bytes);
+    return TXD_OK;
+}
+
 static txd_status host_sync(txd_ctx *ctx)
 {
     (void)ctx;
@@ -46,7 +52,7 @@ static const char *no_blas(void)
 
 #define HOST_MEMORY                                                                    \
     .alloc = host_alloc, .free = txd_memory_give, .upload = host_copy,                 \
-    .download = host_copy, .sync = host_sync
+    .download = host_copy, .copy = host_copy, .zero = host_zero, .sync = host_sync
 
 static const txd_backend ref64 = {
     .name = "ref64",
