@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every C file is formatted as .clang-format says."""
+"""Every C and CUDA file is formatted as .clang-format says."""
 import os
 import shutil
 import subprocess

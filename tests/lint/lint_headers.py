@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Every header compiles alone: as C11, and those of the libraries as C++17 too, except
-what is never installed (*_internal.h)."""
+what is never installed (*_internal.h). Headers of kernels are C++17, with the CUDA of
+the emulation, as tests compile them."""
 import multiprocessing.pool
 import re
 import shutil
@@ -19,6 +20,8 @@ FOR_NVCC = ("cuda/", "tests/cuda_host/")
 CHECKS = {
     "C11": ["gcc", "-std=c11", "-x", "c"],
     "C++17": ["g++", "-std=c++17", "-x", "c++"],
+    "CUDA": ["g++", "-std=c++17", "-x", "c++", "-fno-exceptions", "-fno-rtti",
+             "-DTXD_CUDA_HOST", "-isystem", "tests/cuda_host/include"],
 }
 
 
@@ -59,7 +62,8 @@ def main():
     public = [path for path in paths if path.startswith(tree.LIBRARIES)
               and not path.endswith("_internal.h")]
     flags = external_flags()
-    jobs = [(root, path, "C11", flags) for path in paths]
+    jobs = [(root, path, "CUDA" if tree.is_cuda(path) else "C11", flags)
+            for path in paths]
     jobs += [(root, path, "C++17", flags) for path in public]
     with multiprocessing.pool.ThreadPool(2) as pool:
         problems = [p for p in pool.starmap(compile_alone, jobs) if p]

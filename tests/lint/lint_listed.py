@@ -10,7 +10,8 @@ import tree
 
 NAME = "listed"
 FOLDERS = ("lib/formats/families", "lib/formats/tokenizers", "lib", "probes", "checks",
-           "viz", "cli", "examples/seeds", "examples", "tests/fuzz")
+           "viz", "cli", "examples/seeds", "examples", "tests/fuzz", "cuda",
+           "tests/cuda_host")
 
 
 def listing(root, folder):
@@ -31,6 +32,8 @@ def home_of(path):
 
 
 def must_be_listed(path):
+    if tree.is_cuda(path):
+        return path.endswith((".c", ".cu", ".cpp"))
     if path.startswith("examples/"):
         return path.endswith(".cfg")
     if path.startswith("tests/fuzz/"):
@@ -43,25 +46,11 @@ def must_be_listed(path):
     return path.startswith(tree.LIBRARIES + ("cli/",)) and path.endswith(".c")
 
 
-def public_headers(root):
-    """What a program that includes txd.h reads, txd.h included."""
-    seen = set()
-    waiting = ["lib/txd.h"]
-    while waiting:
-        path = waiting.pop()
-        if path in seen or not os.path.exists(os.path.join(root, path)):
-            continue
-        seen.add(path)
-        waiting += ["lib/" + target for target in re.findall(
-            r'^\s*#\s*include\s*"([^"]+)"', tree.read(root, path), re.M)]
-    return sorted(seen)
-
-
 def main():
     root = tree.root_of(sys.argv)
     lists = {folder: listing(root, folder) for folder in FOLDERS + ("tests",)}
     problems = []
-    for path in tree.files(root, must_be_listed) + public_headers(root):
+    for path in tree.files(root, must_be_listed) + tree.reached(root, "lib/txd.h"):
         folder, name = home_of(path)
         names = {name, os.path.splitext(name)[0]}
         if folder == "tests/fuzz":

@@ -5,7 +5,7 @@ import re
 import sys
 
 LIBRARIES = ("lib/", "probes/", "checks/", "viz/")
-C_ENDINGS = (".c", ".h")
+C_ENDINGS = (".c", ".h", ".cu", ".cpp")
 SCRIPT_ENDINGS = (".sh", ".py")
 SCRIPTS = ("dev", ".ci/run")
 SKIPPED_FOLDERS = {".git", "build", "out", "__pycache__"}
@@ -32,6 +32,25 @@ def files(root, wanted=lambda path: True):
 
 def is_c(path):
     return path.endswith(C_ENDINGS)
+
+
+def is_cuda(path):
+    """What nvcc compiles, and what makes it compile for the host: C++."""
+    return path.startswith(("cuda/", "tests/cuda_host/"))
+
+
+def reached(root, start):
+    """The headers of lib/ that one leads to, itself included."""
+    seen = set()
+    waiting = [start]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not os.path.exists(os.path.join(root, path)):
+            continue
+        seen.add(path)
+        waiting += ["lib/" + target for target in re.findall(
+            r'^\s*#\s*include\s*"([^"]+)"', read(root, path), re.M)]
+    return sorted(seen)
 
 
 def is_source(path):
