@@ -104,6 +104,12 @@ struct txd_backend {
     txd_status (*copy)(void *to, const void *from, size_t bytes);
     txd_status (*zero)(void *to, size_t bytes);
     txd_status (*sync)(txd_ctx *ctx);
+    /* Of a backend with a `host`; NULL of the others. In its dtype, not rounded to its
+     * format: to += from; values /= divisor; *out, in the host's memory, is the sum of
+     * the squares, added in double in an order that depends on `count` alone. */
+    txd_status (*accumulate)(void *to, const void *from, size_t count);
+    txd_status (*divide)(void *values, double divisor, size_t count);
+    txd_status (*squares)(double *out, const void *values, size_t count);
     const char *(*blas)(void); /* names the BLAS and its core; "none" without one */
     const char *(*blas_slow)(void); /* txd_backend_blas_slow; may be NULL */
     void (*prepare)(void);          /* once, before the first operation; may be NULL */
