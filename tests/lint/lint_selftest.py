@@ -80,7 +80,8 @@ PLANTED = {
          LICENCE + "int txd_bad(int class);\n", False),
         ("a header of kernels that misses CUDA", "cuda/a.h",
          LICENCE + "__global__ void a(int *x);\n", True),
-        ("C++ in a header of kernels", "cuda/a.h", LICENCE + '#include "cuda/launch.h"\n'
+        ("C++ in a header of kernels", "cuda/a.h",
+         LICENCE + '#include "cuda/launch.h"\n'
          "template <typename T> __global__ void a(T *x);\n", False),
         ("an error in a test header", "tests/a.h", LICENCE + "int a(uint8_t x);\n",
          True),
@@ -128,7 +129,8 @@ PLANTED = {
         ("rounding to bfloat16 is fine", "cuda/a.cu",
          code("x = __float2bfloat16_rn(y);"), False),
         ("printf in a kernel", "cuda/a.cu", code('printf("x");'), True),
-        ("fast arithmetic", "cuda/meson.build", "['good.cu', '--use_fast_math']\n", True),
+        ("fast arithmetic", "cuda/meson.build", "['good.cu', '--use_fast_math']\n",
+         True),
         ("printf", "lib/base/a.c", code('printf("x");'), True),
         ("stderr", "probes/a.c", code('fprintf(stderr, "x");'), True),
         ("exit", "checks/a.c", code("exit(1);"), True),
