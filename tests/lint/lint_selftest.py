@@ -119,6 +119,7 @@ PLANTED = {
         ("cuda knows model", "cuda/a.cu", include('"model/run.h"'), True),
         ("cuda knows more of ops", "cuda/a.cu", include('"ops/cpu.h"'), True),
         ("cuda knows base", "cuda/a.cu", include('"base/good.h"'), False),
+        ("cuda knows the emulation", "cuda/a.cu", include('"emulated.h"'), True),
         ("the library of C++", "cuda/a.cu", include("<vector>"), True),
         ("its names", "cuda/a.cu", code("std::swap(a, b);"), True),
         ("a launch without the macro", "cuda/a.cu", code("a<<<1, 1>>>();"), True),
