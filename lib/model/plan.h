@@ -15,7 +15,8 @@ extern "C" {
 /* The operations of one layer, and the state of entries that were replaced. */
 struct txd_layer_ops {
     struct txd_ops ops;
-    const txd_backend *backend; /* of which they were to begin with */
+    /* Of which they were to begin with; the host's counterpart of a device's. */
+    const txd_backend *backend;
     const void *self[TXD_OP_COUNT];
 };
 

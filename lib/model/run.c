@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/cache_private.h"
+#include "ops/hosted.h"
 
 /* Memory of `count` sites of a kind. */
 static txd_status make_watch(txd_run *run, txd_site_kind kind, size_t count)
@@ -96,8 +97,32 @@ static txd_status make_sites(txd_run *run)
     return TXD_OK;
 }
 
+/* Faults replace operations of the host. On a device what they have replaced works on
+ * copies there, and all else is the device's. */
+static txd_status take_device(struct txd_layer_ops *layer, txd_run *run)
+{
+    const txd_backend *device = run->model->backend, *host = device->host;
+    struct txd_hosted *hosted = txd_arena_alloc(run->arena, 1, sizeof *hosted);
+
+    if (hosted == NULL)
+        return TXD_ERR_MEMORY;
+    *hosted = (struct txd_hosted){.backend = device, .ops = layer->ops};
+    memcpy(hosted->self, layer->self, sizeof hosted->self);
+#define TXD_OP(name, arguments)                                                        \
+    if (layer->ops.name == host->ops.name) {                                           \
+        layer->ops.name = device->ops.name;                                            \
+    } else {                                                                           \
+        layer->ops.name = txd_hosted_##name;                                           \
+        layer->self[TXD_OP_##name] = hosted;                                           \
+    }
+    TXD_OPS(TXD_OP)
+#undef TXD_OP
+    return TXD_OK;
+}
+
 static txd_status make_ops(txd_run *run)
 {
+    const txd_backend *backend = run->model->backend, *host = backend->host;
     size_t layers = run->model->config->n_layers;
     struct txd_override *override =
         run->options.plan == NULL ? NULL : run->options.plan->overrides;
@@ -106,11 +131,13 @@ static txd_status make_ops(txd_run *run)
     if (run->layer_ops == NULL)
         return TXD_ERR_MEMORY;
     for (size_t l = 0; l <= layers; l++) {
-        run->layer_ops[l].ops = run->model->backend->ops;
-        run->layer_ops[l].backend = run->model->backend;
+        run->layer_ops[l].backend = host != NULL ? host : backend;
+        run->layer_ops[l].ops = run->layer_ops[l].backend->ops;
     }
     for (; override != NULL; override = override->next)
         override->install(&run->layer_ops[override->layer], override->self);
+    for (size_t l = 0; host != NULL && l <= layers; l++)
+        TXD_TRY(take_device(&run->layer_ops[l], run));
     return TXD_OK;
 }
 
