@@ -54,6 +54,9 @@ static void fill_memory(txd_backend *backend)
     backend->copy = txd_cuda_copy;
     backend->zero = txd_cuda_zero;
     backend->sync = txd_cuda_sync;
+    backend->accumulate = txd_cuda_accumulate;
+    backend->divide = txd_cuda_divide;
+    backend->squares = txd_cuda_squares;
     backend->blas = txd_cuda_blas;
     backend->blas_slow = blas_slow;
 }

@@ -47,4 +47,10 @@ txd_status txd_cuda_copy(void *to, const void *from, size_t bytes);
 txd_status txd_cuda_zero(void *to, size_t bytes);
 txd_status txd_cuda_sync(txd_ctx *ctx);
 
+/* ---- gradients.cu: more of them ---- */
+
+txd_status txd_cuda_accumulate(void *to, const void *from, size_t count);
+txd_status txd_cuda_divide(void *values, double divisor, size_t count);
+txd_status txd_cuda_squares(double *out, const void *values, size_t count);
+
 #endif
