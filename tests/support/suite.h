@@ -21,6 +21,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Check writes the place of each assertion into a pipe; here it is kept in memory that
  * the parent shares, so that loops may assert each element. */
 #define _mark_point(file, line) test_mark(file, line)
@@ -69,5 +73,9 @@ const char *test_source(const char *path);
 const char *test_model(const char *path);
 const char *test_program(void);
 const char *test_table(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
