@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "cuda/blas.h"
+#include "cuda/products.h"
 #include "cuda/module.h"
 
 #define TXD_OP(name, arguments)                                                        \

@@ -3,10 +3,11 @@
  * Products of matrices through cuBLAS, under the module's lock (device.h). Everything
  * is row-major here.
  */
-#ifndef TXD_CUDA_BLAS_H
-#define TXD_CUDA_BLAS_H
+#ifndef TXD_CUDA_PRODUCTS_H
+#define TXD_CUDA_PRODUCTS_H
 
 #include "cuda/device.h"
+#include "cuda/round.h"
 
 /* A matrix in the device's memory; `turned`: its transpose is meant, so that it lies
  * there as columns x rows. */
@@ -30,6 +31,14 @@ struct txd_cuda_product {
  * empty sum clears, or keeps, out. `name` is of the operation, for failures. */
 txd_status txd_cuda_multiply32(const char *name, const struct txd_cuda_product *p);
 txd_status txd_cuda_multiply16(const char *name, const struct txd_cuda_product *p);
+
+/* The one that a format needs; nothing of out is rounded here. */
+template <typename Round>
+static inline txd_status txd_cuda_multiply(const char *name,
+                                           const struct txd_cuda_product *p)
+{
+    return Round::rounds ? txd_cuda_multiply16(name, p) : txd_cuda_multiply32(name, p);
+}
 
 /* Names cuBLAS and the device; valid as long as the program runs. */
 const char *txd_cuda_blas(void);

@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "cuda/blas.h"
+#include "cuda/products.h"
 #include "cuda/module.h"
 
 /* What NVIDIA recommends for its larger devices. */
