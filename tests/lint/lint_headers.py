@@ -15,8 +15,6 @@ NAME = "headers"
 STRICT = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # A header of the reference arithmetic is read once for double and once for float.
 DEFINES = ["-DTXD_REAL_BITS=64", "-D_POSIX_C_SOURCE=200809L", "-D_DEFAULT_SOURCE"]
-# Headers of kernels are C++ with CUDA's words: the build compiles them.
-FOR_NVCC = ("cuda/", "tests/cuda_host/")
 CHECKS = {
     "C11": ["gcc", "-std=c11", "-x", "c"],
     "C++17": ["g++", "-std=c++17", "-x", "c++"],
@@ -57,8 +55,7 @@ def main():
     for compiler in ("gcc", "g++", "pkg-config"):
         if not shutil.which(compiler):
             tree.skip(NAME, f"no {compiler}")
-    paths = tree.files(root, lambda path: path.endswith(".h")
-                       and not path.startswith(FOR_NVCC))
+    paths = tree.files(root, lambda path: path.endswith(".h"))
     public = [path for path in paths if path.startswith(tree.LIBRARIES)
               and not path.endswith("_internal.h")]
     flags = external_flags()
