@@ -56,6 +56,9 @@ void *txd_cuda_result(size_t bytes);
 /* Copies `bytes` from what txd_cuda_result gave (or from within it) to the host's `to`,
  * after all that was queued; waits for it. Failures of kernels show here. */
 txd_status txd_cuda_fetch(void *to, const void *result, size_t bytes);
+/* The same, left where it comes to the host, to be read until the operation returns: so
+ * results for several places are waited for once. */
+txd_status txd_cuda_fetched(const void **host, const void *result, size_t bytes);
 /* The same of rows of `width` bytes that are dense on the device, `stride` bytes apart
  * in `to`. */
 txd_status txd_cuda_fetch_rows(void *to, const void *result, size_t rows, size_t width,

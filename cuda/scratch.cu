@@ -164,24 +164,34 @@ static unsigned char *counterpart(const unsigned char *device)
     return NULL;
 }
 
-txd_status txd_cuda_fetch_rows(void *to, const void *result, size_t rows, size_t width,
-                               size_t stride)
+txd_status txd_cuda_fetched(const void **host, const void *result, size_t bytes)
 {
-    size_t bytes = rows * width;
     unsigned char *pinned = counterpart((const unsigned char *)result);
 
-    if (bytes == 0)
-        return TXD_OK;
     if (pinned == NULL)
         return txd_cuda_fail(TXD_ERR_ARGUMENT,
                              "what is fetched from the GPU is not a result of this "
                              "operation: this is a bug of txdiag");
+    *host = pinned;
+    if (bytes == 0)
+        return TXD_OK;
     TXD_TRY(txd_cuda_try("fetching results",
                          cudaMemcpyAsync(pinned, result, bytes, cudaMemcpyDeviceToHost,
                                          txd_cuda_stream())));
-    TXD_TRY(txd_cuda_try("fetching results", cudaStreamSynchronize(txd_cuda_stream())));
+    return txd_cuda_try("fetching results", cudaStreamSynchronize(txd_cuda_stream()));
+}
+
+txd_status txd_cuda_fetch_rows(void *to, const void *result, size_t rows, size_t width,
+                               size_t stride)
+{
+    const void *from;
+
+    if (rows * width == 0)
+        return TXD_OK;
+    TXD_TRY(txd_cuda_fetched(&from, result, rows * width));
     for (size_t r = 0; r < rows; r++)
-        memcpy((unsigned char *)to + r * stride, pinned + r * width, width);
+        memcpy((unsigned char *)to + r * stride,
+               (const unsigned char *)from + r * width, width);
     return TXD_OK;
 }
 

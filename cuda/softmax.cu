@@ -7,6 +7,9 @@
  * nor how cells are hidden inside, by spans or as -inf, changes a bit.
  */
 #include "cuda/launch.h"
+
+#include <string.h>
+
 #include "cuda/tiles.h"
 
 /* In the order of txd_masked_row (model/config.h). */
@@ -18,7 +21,8 @@ enum { ROW_ZERO, ROW_NAN, ROW_UNIFORM };
 struct softmax_job {
     float *out;
     const float *masked, *sink;
-    double *max, *lse, *entropy; /* to be fetched; entropy may be NULL */
+    double *max, *lse,
+        *entropy; /* to be fetched, one after another; entropy may be NULL */
     struct txd_cuda_spans spans;
     size_t rows, keys, stride, begin, end;
     int masked_row;
@@ -269,14 +273,21 @@ static txd_status job_of(softmax_job *job, const struct txd_softmax_args *a)
     return txd_cuda_spans_stage(&job->spans, a->spans, a->rows);
 }
 
+/* All that was said, at once. */
 static txd_status fetch(const struct txd_softmax_args *a, const softmax_job *job)
 {
     size_t bytes = a->rows * sizeof(double);
+    size_t parts = a->entropy == NULL ? 2 : 3;
+    const void *host;
+    const double *said;
 
+    TXD_TRY(txd_cuda_fetched(&host, job->max, parts * bytes));
+    said = (const double *)host;
+    memcpy(a->max, said, bytes);
+    memcpy(a->lse, said + a->rows, bytes);
     if (a->entropy != NULL)
-        TXD_TRY(txd_cuda_fetch(a->entropy, job->entropy, bytes));
-    TXD_TRY(txd_cuda_fetch(a->max, job->max, bytes));
-    return txd_cuda_fetch(a->lse, job->lse, bytes);
+        memcpy(a->entropy, said + 2 * a->rows, bytes);
+    return TXD_OK;
 }
 
 template <typename Round> static txd_status softmax_as(const struct txd_softmax_args *a)
