@@ -45,11 +45,14 @@ static txd_status take_gradients(txd_outcome *out, const txd_experiment *e,
 
 static txd_status take(txd_outcome *out, const txd_experiment *e, const txd_run *run)
 {
-    txd_tensor output = txd_run_output(run);
-    size_t count = txd_tensor_count(&output);
-    size_t bytes = count * txd_dtype_bytes(output.dtype);
-    void *copy = txd_arena_alloc(e->arena, bytes, 1);
+    txd_tensor output;
+    size_t count, bytes;
+    void *copy;
 
+    TXD_TRY(txd_run_output(&output, run));
+    count = txd_tensor_count(&output);
+    bytes = count * txd_dtype_bytes(output.dtype);
+    copy = txd_arena_alloc(e->arena, bytes, 1);
     if (!copy)
         return TXD_ERR_MEMORY;
     memcpy(copy, output.data, bytes);

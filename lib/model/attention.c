@@ -161,16 +161,18 @@ static txd_status rotate(const struct txd_part *a, txd_point to)
         TXD_TRY(ops->ops.rotate(&run->ctx, &args));
         run->value[out] = run->own[out];
     } else {
-        txd_run_repeat(run, out, args.batch * args.heads * args.length * args.width);
+        TXD_TRY(txd_run_repeat(run, out,
+                               args.batch * args.heads * args.length * args.width));
     }
     return txd_taps_offer(run, out, a->layer);
 }
 
 /* What later calls attend to, as it is attended to here. */
-static void keep(const struct txd_part *a, txd_point point)
+static txd_status keep(const struct txd_part *a, txd_point point)
 {
-    if (a->run->options.cache != NULL && a->kind == TXD_ATTENTION_SELF)
-        txd_cache_keep(a->run->options.cache, a->run, a->layer, point);
+    return a->run->options.cache != NULL && a->kind == TXD_ATTENTION_SELF
+               ? txd_cache_keep(a->run->options.cache, a->run, a->layer, point)
+               : TXD_OK;
 }
 
 static txd_status project_all(const struct txd_part *a)
@@ -181,10 +183,9 @@ static txd_status project_all(const struct txd_part *a)
     TXD_TRY(txd_part_normalise(a, TXD_POINT_ATTN_K_NORM));
     TXD_TRY(rotate(a, TXD_POINT_ATTN_Q));
     TXD_TRY(rotate(a, TXD_POINT_ATTN_K));
-    keep(a, TXD_POINT_ATTN_K);
+    TXD_TRY(keep(a, TXD_POINT_ATTN_K));
     TXD_TRY(project(a, TXD_POINT_ATTN_V));
-    keep(a, TXD_POINT_ATTN_V);
-    return TXD_OK;
+    return keep(a, TXD_POINT_ATTN_V);
 }
 
 static txd_status merge_heads(const struct txd_part *a)

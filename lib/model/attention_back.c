@@ -60,8 +60,7 @@ static txd_status rotate_back(const struct txd_part *a, txd_point to)
     args.x = run->d_own[out];
     if (txd_part_turns(a))
         return ops->ops.rotate_back(&run->ctx, &args);
-    memcpy(args.out, args.x, count * txd_dtype_bytes(run->pass.dtype));
-    return TXD_OK;
+    return txd_run_copy(run, args.out, args.x, count);
 }
 
 static txd_status project_back(const struct txd_part *a, txd_point point)

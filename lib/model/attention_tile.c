@@ -7,7 +7,6 @@
 #include "model/bias.h"
 
 #include <math.h>
-#include <string.h>
 
 static const txd_layer_config *layer_config(const txd_run *run, int layer)
 {
@@ -100,10 +99,9 @@ txd_status txd_tile_cap(const struct txd_attention *job, struct txd_tile *tile)
 
     if (args.cap != 0)
         return run->layer_ops[job->layer].ops.softcap(&run->ctx, &args);
-    if (args.out != args.x)
-        memcpy(args.out, args.x,
-               tile->rows * tile->keys * txd_dtype_bytes(run->pass.dtype));
-    return TXD_OK;
+    return args.out == args.x
+               ? TXD_OK
+               : txd_run_copy(run, args.out, args.x, tile->rows * tile->keys);
 }
 
 bool txd_tile_relative(struct txd_relative *out, const struct txd_attention *job,

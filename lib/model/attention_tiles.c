@@ -82,9 +82,10 @@ txd_status txd_over_tiles(const struct txd_attention *job, txd_on_tile *make,
 
 /* ---- a tile ---- */
 
-static void reduce(const struct txd_attention *job, struct txd_tile *tile, int which)
+static txd_status reduce(const struct txd_attention *job, struct txd_tile *tile,
+                         int which)
 {
-    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_VALUE, which);
+    return txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_VALUE, which);
 }
 
 /* What was made is shown while it is at hand: in place, it is overwritten next. */
@@ -93,16 +94,16 @@ static txd_status stream(const struct txd_attention *job, struct txd_tile *tile)
     txd_tile_take_arrays(job, tile);
     TXD_TRY(txd_tile_cells(job, tile));
     TXD_TRY(txd_tile_scores(job, tile));
-    reduce(job, tile, TXD_TILE_SCORES);
+    TXD_TRY(reduce(job, tile, TXD_TILE_SCORES));
     TXD_TRY(txd_tile_cap(job, tile));
-    reduce(job, tile, TXD_TILE_CAPPED);
+    TXD_TRY(reduce(job, tile, TXD_TILE_CAPPED));
     TXD_TRY(txd_tile_bias(job, tile));
-    reduce(job, tile, TXD_TILE_BIAS);
+    TXD_TRY(reduce(job, tile, TXD_TILE_BIAS));
     TXD_TRY(txd_tile_mask(job, tile));
-    reduce(job, tile, TXD_TILE_MASKED);
+    TXD_TRY(reduce(job, tile, TXD_TILE_MASKED));
     TXD_TRY(txd_tile_softmax(job, tile));
     TXD_TRY(txd_tile_rows(job, tile));
-    reduce(job, tile, TXD_TILE_WEIGHTS);
+    TXD_TRY(reduce(job, tile, TXD_TILE_WEIGHTS));
     return txd_tile_mix(job, tile);
 }
 
@@ -177,7 +178,7 @@ static txd_status formed_rest(const struct txd_attention *job, struct txd_tile *
     TXD_TRY(formed_tile(job, tile));
     TXD_TRY(txd_tile_rows(job, tile));
     for (int which = 0; which < TXD_TILE_POINTS; which++)
-        reduce(job, tile, which);
+        TXD_TRY(reduce(job, tile, which));
     return txd_tile_mix(job, tile);
 }
 

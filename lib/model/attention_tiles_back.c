@@ -40,17 +40,29 @@ static void *inside(const struct txd_attention *job, const struct txd_tile *tile
 }
 
 /* What took no part has no gradient. */
-static void clear_outside(const struct txd_attention *job, const struct txd_tile *tile,
-                          void *cells)
+static txd_status clear_outside(const struct txd_attention *job,
+                                const struct txd_tile *tile, void *cells)
 {
+    const txd_backend *backend = job->run->model->backend;
     size_t bytes = txd_dtype_bytes(job->run->pass.dtype);
 
-    for (size_t r = 0; r < tile->rows && tile->end - tile->begin < tile->keys; r++) {
+    if (tile->end - tile->begin == tile->keys)
+        return TXD_OK;
+    if (backend->host != NULL) /* in one call; the others are written next */
+        return backend->zero(cells, tile->rows * tile->keys * bytes);
+    for (size_t r = 0; r < tile->rows; r++) {
         char *row = txd_row_of(job->run, cells, r, tile->keys);
 
         memset(row, 0, tile->begin * bytes);
         memset(row + tile->end * bytes, 0, (tile->keys - tile->end) * bytes);
     }
+    return TXD_OK;
+}
+
+static txd_status zero(const struct txd_attention *job, void *values, size_t count)
+{
+    return job->run->model->backend->zero(
+        values, count * txd_dtype_bytes(job->run->pass.dtype));
 }
 
 static txd_status mix_back(const struct txd_attention *job, struct txd_tile *tile)
@@ -58,7 +70,7 @@ static txd_status mix_back(const struct txd_attention *job, struct txd_tile *til
     txd_run *run = job->run;
     size_t width = run->model->config->value_dim;
     size_t row = txd_tile_key_row(job, tile) + tile->key_begin + tile->begin;
-    size_t bytes = txd_dtype_bytes(run->pass.dtype), keys = tile->end - tile->begin;
+    size_t keys = tile->end - tile->begin;
     struct txd_mix_back_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_mix_back, TXD_POINT_ATTN_HEADS),
         .d_weights = inside(job, tile, tile->gradient[TXD_TILE_WEIGHTS]),
@@ -75,8 +87,8 @@ static txd_status mix_back(const struct txd_attention *job, struct txd_tile *til
         .width = width,
     };
 
-    clear_outside(job, tile, tile->gradient[TXD_TILE_WEIGHTS]);
-    memset(tile->d_v, 0, keys * width * bytes);
+    TXD_TRY(clear_outside(job, tile, tile->gradient[TXD_TILE_WEIGHTS]));
+    TXD_TRY(zero(job, tile->d_v, keys * width));
     return keys == 0 ? TXD_OK : ops_of(job)->mix_back(&run->ctx, &args);
 }
 
@@ -126,7 +138,7 @@ static txd_status sink_back(const struct txd_attention *job, struct txd_tile *ti
 
     if (args.sink == NULL)
         return TXD_OK;
-    memset(tile->d_sink, 0, txd_dtype_bytes(job->run->pass.dtype));
+    TXD_TRY(zero(job, tile->d_sink, 1));
     return ops_of(job)->sink_back(&job->run->ctx, &args);
 }
 
@@ -166,8 +178,7 @@ static txd_status bias_back(const struct txd_attention *job, struct txd_tile *ti
 
     if (!txd_tile_relative(&relative, job, tile))
         return TXD_OK;
-    memset(tile->d_table, 0,
-           relative.buckets * relative.heads * txd_dtype_bytes(run->pass.dtype));
+    TXD_TRY(zero(job, tile->d_table, relative.buckets * relative.heads));
     return ops_of(job)->bias_back(&run->ctx, &args);
 }
 
@@ -194,7 +205,6 @@ static txd_status scores_back(const struct txd_attention *job, struct txd_tile *
     size_t width = run->model->config->head_dim, keys = tile->end - tile->begin;
     size_t query = txd_tile_query_row(run, tile);
     size_t key = txd_tile_key_row(job, tile) + tile->key_begin + tile->begin;
-    size_t bytes = txd_dtype_bytes(run->pass.dtype);
     struct txd_scores_back_args args = {
         .at = txd_tile_at(job, tile, TXD_OP_scores_back, TXD_POINT_ATTN_SCORES),
         .d_q = txd_row_of(run, d_of(job, TXD_POINT_ATTN_Q), query, width),
@@ -211,8 +221,8 @@ static txd_status scores_back(const struct txd_attention *job, struct txd_tile *
         .scale = run->model->config->layers[job->layer].score_scale,
     };
 
-    memset(args.d_q, 0, tile->rows * width * bytes);
-    memset(tile->d_k, 0, keys * width * bytes);
+    TXD_TRY(zero(job, args.d_q, tile->rows * width));
+    TXD_TRY(zero(job, tile->d_k, keys * width));
     return keys == 0 ? TXD_OK : ops_of(job)->scores_back(&run->ctx, &args);
 }
 
@@ -240,9 +250,10 @@ static txd_status again(const struct txd_attention *job, struct txd_tile *tile)
     return txd_tile_softmax(job, &softmax);
 }
 
-static void reduce(const struct txd_attention *job, struct txd_tile *tile, int which)
+static txd_status reduce(const struct txd_attention *job, struct txd_tile *tile,
+                         int which)
 {
-    txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT, which);
+    return txd_taps_reduce_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT, which);
 }
 
 static txd_status tile_back(const struct txd_attention *job, struct txd_tile *tile)
@@ -250,23 +261,23 @@ static txd_status tile_back(const struct txd_attention *job, struct txd_tile *ti
     txd_tile_take_arrays(job, tile);
     TXD_TRY(again(job, tile));
     TXD_TRY(mix_back(job, tile));
-    reduce(job, tile, TXD_TILE_WEIGHTS);
+    TXD_TRY(reduce(job, tile, TXD_TILE_WEIGHTS));
     TXD_TRY(sink_back(job, tile));
     TXD_TRY(softmax_back(job, tile));
-    reduce(job, tile, TXD_TILE_MASKED);
+    TXD_TRY(reduce(job, tile, TXD_TILE_MASKED));
     TXD_TRY(mask_back(job, tile));
-    reduce(job, tile, TXD_TILE_BIAS);
+    TXD_TRY(reduce(job, tile, TXD_TILE_BIAS));
     TXD_TRY(bias_back(job, tile));
-    reduce(job, tile, TXD_TILE_CAPPED);
+    TXD_TRY(reduce(job, tile, TXD_TILE_CAPPED));
     TXD_TRY(cap_back(job, tile));
-    reduce(job, tile, TXD_TILE_SCORES);
+    TXD_TRY(reduce(job, tile, TXD_TILE_SCORES));
     return scores_back(job, tile);
 }
 
 /* ---- sums over tiles ---- */
 
 /* What tile->d_k, d_v, d_sink and d_table have, into the whole. */
-static void add_part(const struct txd_attention *job, const struct txd_tile *tile)
+static txd_status add_part(const struct txd_attention *job, const struct txd_tile *tile)
 {
     struct txd_relative relative;
     const txd_run *run = job->run;
@@ -274,24 +285,24 @@ static void add_part(const struct txd_attention *job, const struct txd_tile *til
     size_t k = run->model->config->head_dim, v = run->model->config->value_dim;
     size_t keys = tile->end - tile->begin;
 
-    txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_K), row, k),
-                     tile->d_k, keys * k);
-    txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_V), row, v),
-                     tile->d_v, keys * v);
+    TXD_TRY(txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_K), row, k),
+                             tile->d_k, keys * k));
+    TXD_TRY(txd_gradient_add(run, txd_row_of(run, d_of(job, TXD_POINT_ATTN_V), row, v),
+                             tile->d_v, keys * v));
     if (txd_tile_sink(job, tile) != NULL)
-        txd_gradient_add(run, txd_gradient_of(run, txd_tile_sink(job, tile)),
-                         tile->d_sink, 1);
-    if (txd_tile_relative(&relative, job, tile))
-        txd_gradient_add(run, txd_gradient_of(run, relative.table), tile->d_table,
-                         relative.buckets * relative.heads);
+        TXD_TRY(txd_gradient_add(run, txd_gradient_of(run, txd_tile_sink(job, tile)),
+                                 tile->d_sink, 1));
+    if (!txd_tile_relative(&relative, job, tile))
+        return TXD_OK;
+    return txd_gradient_add(run, txd_gradient_of(run, relative.table), tile->d_table,
+                            relative.buckets * relative.heads);
 }
 
 static txd_status merge(const struct txd_attention *job, struct txd_tile *tile)
 {
     TXD_TRY(txd_taps_merge_tile(job->run, tile, job->layer, TXD_SITE_GRADIENT,
                                 tile->index + 1 == job->count));
-    add_part(job, tile);
-    return TXD_OK;
+    return add_part(job, tile);
 }
 
 /* Gradients that tiles had parts of. */
@@ -315,10 +326,9 @@ txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
     const txd_config *c = run->model->config;
     size_t rows = run->batch * c->n_kv_heads * job.keys;
     void *d_k = d_of(&job, TXD_POINT_ATTN_K), *d_v = d_of(&job, TXD_POINT_ATTN_V);
-    size_t bytes = txd_dtype_bytes(run->pass.dtype);
 
-    memset(d_k, 0, rows * c->head_dim * bytes);
-    memset(d_v, 0, rows * c->value_dim * bytes);
+    TXD_TRY(zero(&job, d_k, rows * c->head_dim));
+    TXD_TRY(zero(&job, d_v, rows * c->value_dim));
     TXD_TRY(txd_over_tiles(&job, tile_back, merge));
     TXD_TRY(txd_run_store(run, d_k, rows * c->head_dim));
     TXD_TRY(txd_run_store(run, d_v, rows * c->value_dim));

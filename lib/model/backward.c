@@ -7,10 +7,9 @@
 
 #include <string.h>
 
-static size_t stream_bytes(const txd_run *run)
+static size_t stream_count(const txd_run *run)
 {
-    return run->batch * run->length * run->model->config->d_model *
-           txd_dtype_bytes(run->pass.dtype);
+    return run->batch * run->length * run->model->config->d_model;
 }
 
 /* To the gradient of what the last layer makes. */
@@ -46,8 +45,9 @@ static txd_status blocks_back(txd_run *run)
 
         txd_run_enter_back(run, layer);
         if (done > 0)
-            memcpy(run->d_own[txd_stream_after_layer(run->model->config)], stream,
-                   stream_bytes(run));
+            TXD_TRY(txd_run_copy(run,
+                                 run->d_own[txd_stream_after_layer(run->model->config)],
+                                 stream, stream_count(run)));
         TXD_TRY(make_again(run, layer));
         TXD_TRY(txd_mlp_backward(run, layer));
         if (run->model->config->cross)
@@ -60,44 +60,45 @@ static txd_status blocks_back(txd_run *run)
 }
 
 /* All layers add to the memory's gradient. */
-static void clear_memory(txd_run *run)
+static txd_status clear_memory(txd_run *run)
 {
     size_t count = run->batch * run->memory_length * run->model->config->d_model;
 
     if (!run->model->config->cross)
-        return;
-    memset(run->d_own[TXD_POINT_INPUT_MEMORY], 0,
-           count * txd_dtype_bytes(run->pass.dtype));
+        return TXD_OK;
     (void)txd_gradient_begun(run, TXD_POINT_INPUT_MEMORY);
+    return run->model->backend->zero(run->d_own[TXD_POINT_INPUT_MEMORY],
+                                     count * txd_dtype_bytes(run->pass.dtype));
 }
 
-void txd_backward_begin(txd_run *run)
+txd_status txd_backward_begin(txd_run *run)
 {
     memset(run->gradient, 0, sizeof run->gradient);
     memset(run->begun, 0, sizeof run->begun);
-    txd_gradients_clear(run);
+    TXD_TRY(txd_gradients_clear(run));
     txd_run_enter_back(run, (int)run->model->config->n_layers - 1);
+    return TXD_OK;
 }
 
 txd_status txd_stream_backward(txd_run *run)
 {
     TXD_TRY(final_norm_back(run));
     TXD_TRY(blocks_back(run));
-    memcpy(run->d_own[txd_embed_end(run->model->config)],
-           run->d_own[TXD_POINT_RESID_PRE], stream_bytes(run));
+    TXD_TRY(txd_run_copy(run, run->d_own[txd_embed_end(run->model->config)],
+                         run->d_own[TXD_POINT_RESID_PRE], stream_count(run)));
     return txd_embeddings_backward(run);
 }
 
 txd_status txd_decoder_backward(txd_run *run)
 {
-    txd_backward_begin(run);
-    clear_memory(run);
+    TXD_TRY(txd_backward_begin(run));
+    TXD_TRY(clear_memory(run));
     TXD_TRY(txd_head_backward(run));
     TXD_TRY(txd_stream_backward(run));
     if (run->model->config->cross)
         TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_INPUT_MEMORY, -1));
     if (run->options.encoder)
         TXD_TRY(txd_encoder_backward(run));
-    txd_gradients_unscale(run);
+    TXD_TRY(txd_gradients_unscale(run));
     return txd_taps_parameter_gradients(run);
 }

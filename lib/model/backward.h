@@ -18,12 +18,12 @@ extern "C" {
  * NULL. */
 void *txd_gradient_of(const txd_run *run, const void *parameter);
 /* Puts all of them to 0. */
-void txd_gradients_clear(txd_run *run);
+txd_status txd_gradients_clear(txd_run *run);
 /* Divides all of them by the loss scale. */
-void txd_gradients_unscale(txd_run *run);
+txd_status txd_gradients_unscale(txd_run *run);
 
 /* No gradient yet; the last layer is at hand, where the way back begins. */
-void txd_backward_begin(txd_run *run);
+txd_status txd_backward_begin(txd_run *run);
 /* From the gradient of what the pass makes of the stream, in the buffer of its end, to
  * those of the embeddings. */
 txd_status txd_stream_backward(txd_run *run);
@@ -37,7 +37,10 @@ txd_status txd_embeddings_backward(txd_run *run);
 txd_status txd_encoder_backward(txd_run *run);
 
 /* to += from, elementwise, in the backend's dtype. */
-void txd_gradient_add(const txd_run *run, void *to, const void *from, size_t count);
+txd_status txd_gradient_add(const txd_run *run, void *to, const void *from,
+                            size_t count);
+/* The gradient of the i-th parameter where the backend has it. */
+txd_status txd_gradient_at(txd_tensor *out, const txd_run *run, size_t i);
 /* False the first time it is asked about the gradient of a point of the layer, or of
  * what comes behind layers: what reaches it first writes it, the others add. */
 bool txd_gradient_begun(txd_run *run, txd_point point);

@@ -83,8 +83,7 @@ static txd_status branch_back(txd_run *run, int layer, const txd_sublayer *part)
     TXD_TRY(txd_taps_offer_gradient(run, part->branch, layer));
     if (run->own[part->branch] != NULL)
         return ops->ops.scale_back(&run->ctx, &args);
-    memcpy(args.out, args.x, args.count * txd_dtype_bytes(run->pass.dtype));
-    return TXD_OK;
+    return txd_run_copy(run, args.out, args.x, args.count);
 }
 
 /* The sum is the first to reach the stream's gradient. */

@@ -6,6 +6,7 @@
  * costs more memory and time than a pass. A fused QKV matrix is three row ranges of one
  * parameter, so the decoder sees q, k and v alike however they are stored.
  */
+#include "base/memory.h"
 #include "model/bias.h"
 #include "model/rope.h"
 #include "model/run_private.h"
@@ -70,7 +71,7 @@ static bool stored_as_they_are(const struct binder *binder)
 {
     const txd_backend *backend = binder->model->backend;
 
-    return backend->format == backend->dtype &&
+    return backend->host == NULL && backend->format == backend->dtype &&
            txd_params_at(binder->params, 0)->value.dtype == backend->dtype;
 }
 
@@ -96,23 +97,52 @@ static txd_status lay_out(struct binder *binder)
     return TXD_OK;
 }
 
+/* Where parameters are converted; from there they go to the backend. */
+static txd_status make_desk(void **out, const struct txd_model *model)
+{
+    size_t most = 0;
+
+    *out = NULL;
+    if (model->backend->host == NULL)
+        return TXD_OK;
+    for (size_t i = 0; i < model->param_count; i++)
+        most = model->params[i].bytes > most ? model->params[i].bytes : most;
+    *out = txd_host_take(most);
+    return *out == NULL ? TXD_ERR_MEMORY : TXD_OK;
+}
+
+static txd_status convert_onto(struct binder *binder, void *desk)
+{
+    struct txd_model *model = binder->model;
+
+    for (size_t i = 0; i < model->param_count; i++) {
+        const txd_tensor *value = &txd_params_at(binder->params, i)->value;
+        char *here = (char *)model->memory + model->params[i].offset;
+        struct conversion c = {model->backend, desk ? desk : here, value,
+                               txd_tensor_count(value)};
+
+        TXD_TRY(txd_parallel(&binder->ctx, (c.count + CHUNK - 1) / CHUNK,
+                             OPERATIONS * CHUNK, convert_chunk, &c));
+        if (desk != NULL)
+            TXD_TRY(model->backend->upload(here, desk, model->params[i].bytes));
+        model->params[i].data = here;
+    }
+    return TXD_OK;
+}
+
 static txd_status convert_all(struct binder *binder)
 {
     struct txd_model *model = binder->model;
+    txd_status status;
+    void *desk;
 
     model->memory = model->backend->alloc(model->bytes);
     if (model->memory == NULL)
         return TXD_ERR_MEMORY;
-    for (size_t i = 0; i < model->param_count; i++) {
-        const txd_tensor *value = &txd_params_at(binder->params, i)->value;
-        char *here = (char *)model->memory + model->params[i].offset;
-        struct conversion c = {model->backend, here, value, txd_tensor_count(value)};
-
-        TXD_TRY(txd_parallel(&binder->ctx, (c.count + CHUNK - 1) / CHUNK,
-                             OPERATIONS * CHUNK, convert_chunk, &c));
-        model->params[i].data = here;
-    }
-    return TXD_OK;
+    TXD_TRY(make_desk(&desk, model));
+    status = convert_onto(binder, desk);
+    txd_memory_give(desk);
+    return status;
 }
 
 /* The row ranges of a fused parameter; `width` is 1 for a bias. */

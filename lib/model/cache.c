@@ -161,8 +161,8 @@ char *txd_cache_at(const txd_cache *cache, int layer, txd_point point)
     return point == TXD_POINT_ATTN_V ? here + cache->value_offset : here;
 }
 
-void txd_cache_keep(const txd_cache *cache, const txd_run *run, int layer,
-                    txd_point point)
+txd_status txd_cache_keep(const txd_cache *cache, const txd_run *run, int layer,
+                          txd_point point)
 {
     const txd_config *c = run->model->config;
     size_t row = width_of(c, point) * txd_dtype_bytes(run->model->backend->dtype);
@@ -170,8 +170,10 @@ void txd_cache_keep(const txd_cache *cache, const txd_run *run, int layer,
     const char *from = run->value[point];
 
     for (size_t i = 0; i < run->batch * c->n_kv_heads; i++)
-        memcpy(to + i * cache->capacity * row, from + i * run->length * row,
-               run->length * row);
+        TXD_TRY(cache->model->backend->copy(to + i * cache->capacity * row,
+                                            from + i * run->length * row,
+                                            run->length * row));
+    return TXD_OK;
 }
 
 void txd_cache_grow(txd_cache *cache, size_t length)

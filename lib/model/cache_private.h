@@ -36,8 +36,8 @@ void txd_cache_join(const txd_cache *cache, const struct txd_cached_keys *keys,
  * `point` is TXD_POINT_ATTN_K or TXD_POINT_ATTN_V. */
 char *txd_cache_at(const txd_cache *cache, int layer, txd_point point);
 /* Takes a layer's new keys or values, (b, g, t, e) or (b, g, t, f). */
-void txd_cache_keep(const txd_cache *cache, const txd_run *run, int layer,
-                    txd_point point);
+txd_status txd_cache_keep(const txd_cache *cache, const txd_run *run, int layer,
+                          txd_point point);
 /* The call is complete. */
 void txd_cache_grow(txd_cache *cache, size_t length);
 

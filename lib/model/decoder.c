@@ -16,13 +16,20 @@ txd_op_site txd_op_at(const struct txd_layer_ops *ops, txd_op op, int layer,
     return at;
 }
 
-void txd_run_repeat(txd_run *run, txd_point point, size_t count)
+txd_status txd_run_copy(const txd_run *run, void *to, const void *from, size_t count)
+{
+    const txd_backend *backend = run->model->backend;
+
+    return backend->copy(to, from, count * txd_dtype_bytes(backend->dtype));
+}
+
+txd_status txd_run_repeat(txd_run *run, txd_point point, size_t count)
 {
     if (run->own[point] == NULL)
-        return;
-    memcpy(run->own[point], run->value[point],
-           count * txd_dtype_bytes(run->model->backend->dtype));
+        return TXD_OK;
+    TXD_TRY(txd_run_copy(run, run->own[point], run->value[point], count));
     run->value[point] = run->own[point];
+    return TXD_OK;
 }
 
 /* ---- steps that the halves of a block share ---- */
@@ -166,7 +173,7 @@ static txd_status blocks(txd_run *run)
 
         txd_run_enter(run, (int)l);
         run->value[TXD_POINT_RESID_PRE] = stream;
-        txd_run_repeat(run, TXD_POINT_RESID_PRE, count);
+        TXD_TRY(txd_run_repeat(run, TXD_POINT_RESID_PRE, count));
         TXD_TRY(txd_taps_offer(run, TXD_POINT_RESID_PRE, (int)l));
         TXD_TRY(txd_attention_forward(run, (int)l, TXD_ATTENTION_SELF));
         if (c->cross)

@@ -175,7 +175,7 @@ static txd_status add(txd_run *run)
         sum.a = run->value[TXD_POINT_EMBED_OUT] = sum.out;
     }
     if (count == 1)
-        txd_run_repeat(run, TXD_POINT_EMBED_OUT, sum.count);
+        TXD_TRY(txd_run_repeat(run, TXD_POINT_EMBED_OUT, sum.count));
     return txd_taps_offer(run, TXD_POINT_EMBED_OUT, -1);
 }
 
@@ -191,7 +191,7 @@ static txd_status add_back(txd_run *run)
 
     TXD_TRY(txd_taps_offer_gradient(run, TXD_POINT_EMBED_OUT, -1));
     if (count == 1)
-        memcpy(sum.d_a, sum.d_out, sum.count * txd_dtype_bytes(run->pass.dtype));
+        TXD_TRY(txd_run_copy(run, sum.d_a, sum.d_out, sum.count));
     for (size_t i = count; i-- > 1;) {
         sum.at = at_sum(run, TXD_OP_add_back, i + 1 == count);
         sum.d_b = run->d_own[terms[i]];

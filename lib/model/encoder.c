@@ -58,7 +58,7 @@ txd_status txd_encoder_pass(txd_encoder *encoder, txd_inputs *inputs,
 
     encoder->tokens = *tokens;
     TXD_TRY(txd_run_pass(encoder->run, &encoder->tokens, step));
-    made = txd_run_output(encoder->run);
+    TXD_TRY(txd_run_output(&made, encoder->run));
     txd_convert(inputs->memory.data, inputs->memory.dtype, made.data, made.dtype,
                 txd_tensor_count(&made));
     return TXD_OK;

@@ -56,9 +56,9 @@ static txd_status add_shared(txd_run *run, const txd_run *encoder)
         size_t same = place_of(run->model, encoder->model->params[i].id);
         txd_tensor to, from;
 
-        TXD_TRY(txd_run_gradient(&to, run, same));
-        TXD_TRY(txd_run_gradient(&from, encoder, i));
-        txd_gradient_add(run, to.data, from.data, txd_tensor_count(&to));
+        TXD_TRY(txd_gradient_at(&to, run, same));
+        TXD_TRY(txd_gradient_at(&from, encoder, i));
+        TXD_TRY(txd_gradient_add(run, to.data, from.data, txd_tensor_count(&to)));
     }
     return TXD_OK;
 }
@@ -75,11 +75,11 @@ txd_status txd_encoder_backward(txd_run *run)
                         encoder->batch, encoder->length, run->batch,
                         run->memory_length);
     encoder->pass.loss_scale = run->pass.loss_scale;
-    txd_backward_begin(encoder);
-    memcpy(encoder->d_own[encoder->stream_end], run->d_own[TXD_POINT_INPUT_MEMORY],
-           rows * run->model->config->d_model * txd_dtype_bytes(run->pass.dtype));
+    TXD_TRY(txd_backward_begin(encoder));
+    TXD_TRY(txd_run_copy(run, encoder->d_own[encoder->stream_end],
+                         run->d_own[TXD_POINT_INPUT_MEMORY],
+                         rows * run->model->config->d_model));
     TXD_TRY(txd_stream_backward(encoder));
     TXD_TRY(add_shared(run, encoder));
-    txd_gradients_unscale(encoder);
-    return TXD_OK;
+    return txd_gradients_unscale(encoder);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/backward.h"
+#include "model/images.h"
 #include "ops/kernels.h"
 
 /* Elements of a task, and tasks whose sums are kept at once. */
@@ -50,13 +51,12 @@ static size_t chunk_of(char **memory, const struct chunks *all, size_t i)
     return left < CHUNK ? left : CHUNK;
 }
 
-/* No body here can fail. */
-static void over_chunks(const txd_run *run, struct chunks *all, size_t tasks,
-                        txd_status (*body)(void *self, size_t i, int worker))
+static txd_status over_chunks(const txd_run *run, struct chunks *all, size_t tasks,
+                              txd_status (*body)(void *self, size_t i, int worker))
 {
     txd_ctx ctx = run->ctx;
 
-    (void)txd_parallel(&ctx, tasks, OPERATIONS * CHUNK, body, all);
+    return txd_parallel(&ctx, tasks, OPERATIONS * CHUNK, body, all);
 }
 
 static size_t tasks_of(const struct chunks *all)
@@ -84,11 +84,14 @@ static txd_status clear_chunk(void *self, size_t i, int worker)
     return TXD_OK;
 }
 
-void txd_gradients_clear(txd_run *run)
+txd_status txd_gradients_clear(txd_run *run)
 {
+    const txd_backend *backend = run->model->backend;
     struct chunks all = chunks_of_all(run);
 
-    over_chunks(run, &all, tasks_of(&all), clear_chunk);
+    if (backend->host != NULL)
+        return backend->zero(run->d_parameters, run->model->bytes);
+    return over_chunks(run, &all, tasks_of(&all), clear_chunk);
 }
 
 static txd_status unscale_chunk(void *self, size_t i, int worker)
@@ -109,26 +112,34 @@ static txd_status unscale_chunk(void *self, size_t i, int worker)
 
 /* In the dtype itself: what loss scaling saved from a narrow format must not be rounded
  * to it again. */
-void txd_gradients_unscale(txd_run *run)
+txd_status txd_gradients_unscale(txd_run *run)
 {
+    const txd_backend *backend = run->model->backend;
     struct chunks all = chunks_of_all(run);
 
     all.scale = run->pass.loss_scale;
-    if (all.scale != 1)
-        over_chunks(run, &all, tasks_of(&all), unscale_chunk);
+    if (all.scale == 1)
+        return TXD_OK;
+    return backend->host != NULL
+               ? backend->divide(run->d_parameters, all.scale, all.count)
+               : over_chunks(run, &all, tasks_of(&all), unscale_chunk);
 }
 
-void txd_gradient_add(const txd_run *run, void *to, const void *from, size_t count)
+txd_status txd_gradient_add(const txd_run *run, void *to, const void *from,
+                            size_t count)
 {
-    if (run->pass.dtype != TXD_F64) {
+    const txd_backend *backend = run->model->backend;
+
+    if (backend->host != NULL)
+        return backend->accumulate(to, from, count);
+    if (run->pass.dtype != TXD_F64)
         txd_kernels_here()->add(to, to, from, count);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; run->pass.dtype == TXD_F64 && i < count; i++)
         ((double *)to)[i] += ((const double *)from)[i];
+    return TXD_OK;
 }
 
-txd_status txd_run_gradient(txd_tensor *out, const txd_run *run, size_t i)
+txd_status txd_gradient_at(txd_tensor *out, const txd_run *run, size_t i)
 {
     const struct txd_model_param *param;
     size_t dims[TXD_MAX_RANK], own;
@@ -146,6 +157,15 @@ txd_status txd_run_gradient(txd_tensor *out, const txd_run *run, size_t i)
     *out = txd_tensor_make(run->model->backend->dtype,
                            (char *)run->d_parameters + param->offset, rank, dims);
     return TXD_OK;
+}
+
+txd_status txd_run_gradient(txd_tensor *out, const txd_run *run, size_t i)
+{
+    size_t own;
+
+    TXD_TRY(txd_gradient_at(out, run, i));
+    return txd_image_read(&out->data, txd_run_of_parameter(&own, run, i), out->data,
+                          txd_tensor_count(out));
 }
 
 static txd_status measure_chunk(void *self, size_t i, int worker)
@@ -167,8 +187,10 @@ static txd_status measure_chunk(void *self, size_t i, int worker)
 }
 
 /* Sums of chunks are added in their order. */
-static double squares_of(const txd_run *run, const txd_tensor *gradient)
+static txd_status squares_of(double *out, const txd_run *run,
+                             const txd_tensor *gradient)
 {
+    const txd_backend *backend = run->model->backend;
     double sums[SUMS], total = 0;
     struct chunks all = {.memory = gradient->data,
                          .dtype = gradient->dtype,
@@ -176,27 +198,31 @@ static double squares_of(const txd_run *run, const txd_tensor *gradient)
                          .sums = sums};
     size_t tasks = tasks_of(&all);
 
+    if (backend->host != NULL)
+        return backend->squares(out, gradient->data, all.count);
     for (; all.first < tasks; all.first += SUMS) {
         size_t some = tasks - all.first < SUMS ? tasks - all.first : SUMS;
 
-        over_chunks(run, &all, some, measure_chunk);
+        TXD_TRY(over_chunks(run, &all, some, measure_chunk));
         for (size_t i = 0; i < some; i++)
             total += sums[i];
     }
-    return total;
+    *out = total;
+    return TXD_OK;
 }
 
 double txd_run_gradient_norm(const txd_run *run)
 {
-    double squares = 0;
+    double squares = 0, one;
     txd_tensor gradient;
 
     if (run->d_parameters == NULL)
         return NAN;
     for (size_t i = 0; i < txd_run_parameters(run); i++) {
-        if (txd_run_gradient(&gradient, run, i) != TXD_OK)
+        if (txd_gradient_at(&gradient, run, i) != TXD_OK ||
+            squares_of(&one, run, &gradient) != TXD_OK)
             return NAN;
-        squares += squares_of(run, &gradient);
+        squares += one;
     }
     return sqrt(squares);
 }

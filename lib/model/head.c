@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/head.h"
+#include "model/images.h"
 
 struct txd_linear_map txd_head_map(const txd_run *run, txd_point out)
 {
@@ -177,7 +178,7 @@ txd_status txd_logits_in_tiles(txd_run *run,
 }
 
 /* The mean over all pairs, not over rows: long rows count for more. */
-static double mean_loss(const txd_run *run)
+static txd_status mean_loss(double *out, const txd_run *run)
 {
     txd_tensor losses;
     size_t count = run->batch * run->length, pairs = 0;
@@ -185,12 +186,14 @@ static double mean_loss(const txd_run *run)
 
     losses = txd_tensor_make(run->model->backend->dtype,
                              run->value[TXD_POINT_LOSS_TOKEN], 1, &count);
+    TXD_TRY(txd_image_read(&losses.data, run, losses.data, count));
     for (size_t i = 0; i < count; i++)
         if (run->targets[i] >= 0) {
             sum += txd_tensor_get(&losses, i);
             pairs++;
         }
-    return pairs > 0 ? sum / (double)pairs : (double)NAN;
+    *out = pairs > 0 ? sum / (double)pairs : (double)NAN;
+    return TXD_OK;
 }
 
 txd_status txd_head_forward(txd_run *run)
@@ -206,6 +209,5 @@ txd_status txd_head_forward(txd_run *run)
     TXD_TRY(txd_logits_in_tiles(run, logit_tile));
     run->value[TXD_POINT_LOSS_TOKEN] = run->own[TXD_POINT_LOSS_TOKEN];
     TXD_TRY(txd_taps_offer(run, TXD_POINT_LOSS_TOKEN, -1));
-    run->loss = mean_loss(run);
-    return TXD_OK;
+    return mean_loss(&run->loss, run);
 }

@@ -4,12 +4,13 @@
  */
 #include "model/backward.h"
 #include "model/head.h"
+#include "model/images.h"
 
 /* The loss is the mean over all pairs. */
 static txd_status token_losses(txd_run *run)
 {
     size_t count = run->batch * run->length, pairs = 0;
-    void *d = run->d_own[TXD_POINT_LOSS_TOKEN];
+    void *there = run->d_own[TXD_POINT_LOSS_TOKEN], *d = txd_image_of(run, there);
 
     for (size_t i = 0; i < count; i++)
         pairs += run->targets[i] >= 0;
@@ -21,7 +22,8 @@ static txd_status token_losses(txd_run *run)
         else
             ((float *)d)[i] = (float)value;
     }
-    TXD_TRY(txd_run_store(run, d, count));
+    TXD_TRY(txd_image_write(run, there, count));
+    TXD_TRY(txd_run_store(run, there, count));
     return txd_taps_offer_gradient(run, TXD_POINT_LOSS_TOKEN, -1);
 }
 

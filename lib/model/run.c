@@ -6,8 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/cache_private.h"
 #include "ops/hosted.h"
+#include "model/images.h"
 
 /* Memory of `count` sites of a kind. */
 static txd_status make_watch(txd_run *run, txd_site_kind kind, size_t count)
@@ -215,6 +217,7 @@ static txd_status fill_run(txd_run *run)
     TXD_TRY(make_sites(run));
     TXD_TRY(make_ops(run));
     TXD_TRY(make_homes(run));
+    TXD_TRY(txd_images_create(run));
     return make_slots(run);
 }
 
@@ -247,6 +250,8 @@ void txd_run_destroy(txd_run *run)
 {
     if (run == NULL)
         return;
+    txd_images_destroy(run);
+    txd_memory_give(run->host_memory);
     if (run->memory != NULL)
         run->model->backend->free(run->memory);
     if (run->formed != NULL)
@@ -270,8 +275,9 @@ static txd_status take_memory(txd_run *run, const txd_inputs *inputs)
     size_t count = txd_tensor_count(&inputs->memory);
     void *own = run->own[TXD_POINT_INPUT_MEMORY];
 
-    txd_convert(own, run->model->backend->dtype, inputs->memory.data,
+    txd_convert(txd_image_of(run, own), run->model->backend->dtype, inputs->memory.data,
                 inputs->memory.dtype, count);
+    TXD_TRY(txd_image_write(run, own, count));
     memcpy(run->actual.memory_valid, inputs->memory_valid, rows * sizeof(int32_t));
     for (size_t i = 0; i < rows; i++)
         run->padded_memory[i] = !inputs->memory_valid[i];
@@ -338,7 +344,8 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
                          const txd_run_options *options, const txd_extent *extent)
 {
     txd_run *run;
-    size_t bytes, formed, total;
+    struct txd_run_size bytes = {0, 0};
+    size_t formed = 0, images, total = 0;
     txd_status status;
 
     TXD_TRY(txd_run_create(&run, model, options));
@@ -347,20 +354,26 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
         status = txd_run_measure(&bytes, run, extent);
     if (status == TXD_OK)
         status = txd_run_form_measure(&formed, run, extent);
+    images = txd_images_bytes(run, bytes.values + formed);
     if (status == TXD_OK)
-        status = txd_size_add(&total, bytes, formed);
+        status = txd_size_add(&total, bytes.values, formed);
+    if (status == TXD_OK)
+        status = txd_size_add(&total, total, bytes.host);
+    if (status == TXD_OK)
+        status = txd_size_add(&total, total, images);
     if (status == TXD_OK)
         status = txd_size_add(out, total, txd_arena_peak(run->arena));
     txd_run_destroy(run);
     return status;
 }
 
-txd_tensor txd_run_output(const txd_run *run)
+txd_status txd_run_output(txd_tensor *out, const txd_run *run)
 {
     const size_t dims[3] = {run->batch, run->length, run->model->config->d_model};
 
-    return txd_tensor_make(run->model->backend->dtype, run->value[run->stream_end], 3,
+    *out = txd_tensor_make(run->model->backend->dtype, run->value[run->stream_end], 3,
                            dims);
+    return txd_image_read(&out->data, run, out->data, txd_tensor_count(out));
 }
 
 double txd_run_loss(const txd_run *run)

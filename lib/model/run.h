@@ -57,7 +57,8 @@ void txd_run_destroy(txd_run *run); /* NULL is allowed */
 txd_status txd_run_pass(txd_run *run, const txd_inputs *inputs, int step);
 
 /* Bytes that a run of this shape allocates for activations, tiles, slots, gradients,
- * and the whole values that taps edit in step 0. ERR_LIMIT if those are too large. */
+ * and the whole values that taps edit in step 0, those of the backend's memory and of
+ * the host's together. ERR_LIMIT if those are too large. */
 txd_status txd_run_bytes(size_t *out, const txd_model *model,
                          const txd_run_options *options, const txd_extent *extent);
 
@@ -65,8 +66,9 @@ txd_status txd_run_bytes(size_t *out, const txd_model *model,
 double txd_run_loss(const txd_run *run);
 
 /* What the output head reads in the last pass, and what an encoder makes: (b, t,
- * d_model) in the backend's dtype; owned by the run, valid until its next pass. */
-txd_tensor txd_run_output(const txd_run *run);
+ * d_model) in the backend's dtype, in the host's memory; owned by the run, valid until
+ * its next pass. */
+txd_status txd_run_output(txd_tensor *out, const txd_run *run);
 
 /* L2 norm over all parameters of the last pass's gradient, of the loss as it is
  * (without loss scale); NaN without a backward half. */

@@ -5,7 +5,7 @@
  * attention at a time; a backward half needs what was edited in every layer until it
  * comes back there.
  */
-#include "model/run_private.h"
+#include "model/images.h"
 
 static bool has(const txd_run *run, txd_attention_kind kind, int which)
 {
@@ -84,7 +84,7 @@ static txd_status reserve(txd_run *run, size_t bytes)
         run->model->backend->free(run->formed);
     run->formed = run->model->backend->alloc(bytes);
     run->formed_bytes = run->formed == NULL ? 0 : bytes;
-    return run->formed == NULL ? TXD_ERR_MEMORY : TXD_OK;
+    return run->formed == NULL ? TXD_ERR_MEMORY : txd_images_reserve(run);
 }
 
 txd_status txd_run_form(txd_run *run)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of a run: everything that a shape needs, carved from one allocation, so that
- * nothing is allocated per layer or per step. The same walk first counts and then
- * carves, so that a dry run's estimate is what a run takes.
+ * Memory of a run: everything that a shape needs, carved from two allocations, values
+ * from the backend's memory and all else from the host's, so that nothing is allocated
+ * per layer or per step. The same walk first counts and then carves, so that a dry
+ * run's estimate is what a run takes.
  */
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/cache_private.h"
+#include "model/images.h"
 
 /* Elements and rows of a row tile of the logits, at most; rows of a chunk of
  * statistics.
@@ -16,27 +19,47 @@
 #define CHUNK_ROWS 256
 #define MANY_KEYS 8192
 
-struct carver {
+struct region {
     char *base; /* NULL while only counting */
     size_t bytes;
+};
+
+struct carver {
+    struct region values, host;
     txd_status status;
 };
 
-static void *carve(struct carver *carver, size_t count, size_t size)
+static bool is_counting(const struct carver *carver)
+{
+    return carver->host.base == NULL;
+}
+
+static void *carve_from(struct carver *carver, struct region *region, size_t count,
+                        size_t size)
 {
     size_t bytes, end;
-    void *here = carver->base == NULL ? NULL : carver->base + carver->bytes;
+    void *here = region->base == NULL ? NULL : region->base + region->bytes;
 
     if (carver->status == TXD_OK)
         carver->status = txd_size_mul(&bytes, count, size);
     if (carver->status == TXD_OK)
         carver->status = txd_size_add(&bytes, bytes, 63);
     if (carver->status == TXD_OK)
-        carver->status = txd_size_add(&end, carver->bytes, bytes / 64 * 64);
+        carver->status = txd_size_add(&end, region->bytes, bytes / 64 * 64);
     if (carver->status != TXD_OK)
         return NULL;
-    carver->bytes = end;
+    region->bytes = end;
     return here;
+}
+
+static void *carve(struct carver *carver, size_t count, size_t size)
+{
+    return carve_from(carver, &carver->host, count, size);
+}
+
+static void *carve_values(struct carver *carver, size_t count, size_t size)
+{
+    return carve_from(carver, &carver->values, count, size);
 }
 
 /* Enough that threads seldom wait for the merge; tiles of many keys take long and much
@@ -71,7 +94,7 @@ static void carve_inputs(struct txd_run *run, struct carver *carver)
 }
 
 /* All values and gradients of the pass. */
-static void carve_values(struct txd_run *run, struct carver *carver)
+static void carve_homes(struct txd_run *run, struct carver *carver)
 {
     size_t bytes = 0;
     char *memory;
@@ -80,7 +103,7 @@ static void carve_values(struct txd_run *run, struct carver *carver)
         carver->status = txd_run_lives(run);
     if (carver->status == TXD_OK)
         carver->status = txd_run_places(&bytes, run);
-    memory = carve(carver, bytes, 1);
+    memory = carve_values(carver, bytes, 1);
     if (memory != NULL)
         txd_run_settle(run, memory);
 }
@@ -103,12 +126,12 @@ static void carve_tile_back(const struct txd_run *run, struct carver *carver,
     size_t keys = longest(run), cells = run->tile_rows * keys;
 
     for (size_t i = 0; i < run->arrays.gradients; i++)
-        tile->gradients[i] = carve(carver, cells, bytes);
-    tile->d_k = carve(carver, keys * run->model->config->head_dim, bytes);
-    tile->d_v = carve(carver, keys * run->model->config->value_dim, bytes);
-    tile->d_sink = carve(carver, 1, bytes);
+        tile->gradients[i] = carve_values(carver, cells, bytes);
+    tile->d_k = carve_values(carver, keys * run->model->config->head_dim, bytes);
+    tile->d_v = carve_values(carver, keys * run->model->config->value_dim, bytes);
+    tile->d_sink = carve_values(carver, 1, bytes);
     if (run->model->relative != NULL)
-        tile->d_table = carve(
+        tile->d_table = carve_values(
             carver, run->model->relative->buckets * run->model->relative->heads, bytes);
 }
 
@@ -120,7 +143,7 @@ static void carve_tile(struct txd_run *run, struct carver *carver,
     struct txd_tile t = {0};
 
     for (size_t i = 0; i < run->arrays.values; i++)
-        t.values[i] = carve(carver, cells, bytes);
+        t.values[i] = carve_values(carver, cells, bytes);
     if (run->options.backward)
         carve_tile_back(run, carver, &t);
     t.seen = carve(carver, rows, sizeof(int32_t));
@@ -156,7 +179,7 @@ static void carve_maps(struct txd_run *run, struct carver *carver)
         uint8_t *used = carve(carver, cells, 1);
         uint8_t *hidden = carve(carver, cells, 1);
 
-        if (carver->base == NULL)
+        if (is_counting(carver))
             continue;
         run->tiles[i].visible = visible;
         run->tiles[i].used = used;
@@ -171,7 +194,7 @@ static void carve_attention(struct txd_run *run, struct carver *carver)
     run->max = carve(carver, rows, sizeof(double));
     run->lse = carve(carver, rows, sizeof(double));
     for (size_t i = 0; i < run->flight; i++)
-        carve_tile(run, carver, carver->base == NULL ? NULL : &run->tiles[i]);
+        carve_tile(run, carver, is_counting(carver) ? NULL : &run->tiles[i]);
 }
 
 static size_t chunks_needed(const struct txd_run *run)
@@ -189,8 +212,8 @@ static void carve_backward(struct txd_run *run, struct carver *carver)
     run->d_logits = NULL;
     if (!run->model->config->is_encoder)
         run->d_logits =
-            carve(carver, run->logit_rows * run->model->config->vocab, bytes);
-    run->d_parameters = carve(carver, 1, run->model->bytes);
+            carve_values(carver, run->logit_rows * run->model->config->vocab, bytes);
+    run->d_parameters = carve_values(carver, 1, run->model->bytes);
 }
 
 static void carve_all(struct txd_run *run, struct carver *carver)
@@ -206,17 +229,17 @@ static void carve_all(struct txd_run *run, struct carver *carver)
     run->logit_rows = rows < run->length ? rows : run->length;
     run->chunk_rows = CHUNK_ROWS;
     carve_inputs(run, carver);
-    carve_values(run, carver);
+    carve_homes(run, carver);
     carve_attention(run, carver);
     carve_cells(run, carver);
     run->parts = carve(carver, chunks_needed(run), sizeof *run->parts);
     run->slot = carve(carver, 1, run->slot_offset[run->tap_count]);
     run->logits = NULL;
     if (!run->model->config->is_encoder)
-        run->logits = carve(carver, run->logit_rows * vocab, bytes);
+        run->logits = carve_values(carver, run->logit_rows * vocab, bytes);
     run->raw_logits = run->logits;
     if (txd_point_exists(run->model->config, TXD_POINT_LOGITS_RAW))
-        run->raw_logits = carve(carver, run->logit_rows * vocab, bytes);
+        run->raw_logits = carve_values(carver, run->logit_rows * vocab, bytes);
     if (run->options.backward)
         carve_backward(run, carver);
     carve_maps(run, carver);
@@ -267,26 +290,51 @@ static bool has_extent(const txd_run *run, const txd_extent *extent)
            (!run->model->config->cross || run->memory_length == extent->memory);
 }
 
-txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent)
+txd_status txd_run_measure(struct txd_run_size *out, const txd_run *run,
+                           const txd_extent *extent)
 {
     struct txd_run copy = *run;
-    struct carver carver = {NULL, 0, TXD_OK};
+    struct carver carver = {.status = TXD_OK};
 
     set_extent(&copy, extent);
     note_wishes(&copy);
     carve_all(&copy, &carver);
     if (carver.status != TXD_OK)
         return carver.status;
-    *out = carver.bytes;
+    out->values = carver.values.bytes;
+    out->host = carver.host.bytes;
     return TXD_OK;
+}
+
+static txd_status reserve(txd_run *run, const struct txd_run_size *bytes)
+{
+    const txd_backend *backend = run->model->backend;
+    void *memory;
+
+    if (bytes->host > run->host_bytes) {
+        memory = txd_host_take(bytes->host);
+        if (memory == NULL)
+            return TXD_ERR_MEMORY;
+        txd_memory_give(run->host_memory);
+        run->host_memory = memory;
+        run->host_bytes = bytes->host;
+    }
+    if (bytes->values > run->memory_bytes) {
+        memory = backend->alloc(bytes->values);
+        if (memory == NULL)
+            return TXD_ERR_MEMORY;
+        if (run->memory != NULL)
+            backend->free(run->memory);
+        run->memory = memory;
+        run->memory_bytes = bytes->values;
+    }
+    return txd_images_reserve(run);
 }
 
 txd_status txd_run_shape(txd_run *run, const txd_extent *extent)
 {
-    struct carver carver = {NULL, 0, TXD_OK};
-    void *memory;
-    size_t bytes;
-
+    struct carver carver = {.status = TXD_OK};
+    struct txd_run_size bytes;
     bool changed = note_wishes(run);
 
     if (!changed && has_extent(run, extent)) {
@@ -294,17 +342,10 @@ txd_status txd_run_shape(txd_run *run, const txd_extent *extent)
         return TXD_OK;
     }
     TXD_TRY(txd_run_measure(&bytes, run, extent));
-    if (bytes > run->memory_bytes) {
-        memory = run->model->backend->alloc(bytes);
-        if (memory == NULL)
-            return TXD_ERR_MEMORY;
-        if (run->memory != NULL)
-            run->model->backend->free(run->memory);
-        run->memory = memory;
-        run->memory_bytes = bytes;
-    }
+    TXD_TRY(reserve(run, &bytes));
     set_extent(run, extent);
-    carver.base = run->memory;
+    carver.values.base = run->memory;
+    carver.host.base = run->host_memory;
     carve_all(run, &carver);
     return TXD_OK;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/run_private.h"
+#include "model/images.h"
 
 #define STAYS_OF_A_HOME 5
 
@@ -132,6 +132,7 @@ void txd_run_settle(txd_run *run, char *memory)
 
 void txd_run_enter(txd_run *run, int layer)
 {
+    txd_images_forget(run);
     for (int p = 0; p < TXD_POINT_COUNT; p++)
         if (txd_point_per_layer((txd_point)p)) {
             const struct txd_home *home = txd_run_home(run, (txd_point)p, layer);
@@ -143,6 +144,7 @@ void txd_run_enter(txd_run *run, int layer)
 
 void txd_run_enter_back(txd_run *run, int layer)
 {
+    txd_images_forget(run);
     for (int p = 0; p < TXD_POINT_COUNT; p++) {
         const struct txd_home *home = txd_run_home(run, (txd_point)p, layer);
         const struct txd_stay *root;

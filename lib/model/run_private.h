@@ -166,8 +166,12 @@ struct txd_run {
     txd_pass pass;
 
     /* Of the current shape. */
-    void *memory;
-    size_t memory_bytes, batch, length;
+    void *memory; /* of the backend: values */
+    size_t memory_bytes;
+    void *host_memory; /* all else, on the host */
+    size_t host_bytes;
+    struct txd_images *images; /* of values on the host; NULL where they are there */
+    size_t batch, length;
     size_t memory_length;   /* rows of what cross-attention attends to; 0 without */
     size_t past;            /* tokens of earlier calls that are attended to */
     txd_inputs attended;    /* of a run with a cache: the inputs with all their keys */
@@ -244,8 +248,8 @@ txd_status txd_taps_offer_gradient(txd_run *run, txd_point point, int layer);
  * there is of NaN and infinities. The first is of float32, and false, with nothing
  * done, where the statistics must be whole. */
 bool txd_taps_count_finite(const struct txd_stats_args *args, unsigned wishes);
-txd_status txd_taps_measure(const txd_run *run, const struct txd_stats_args *args,
-                            unsigned wishes);
+txd_status txd_taps_measure(const txd_backend *backend,
+                            const struct txd_stats_args *args, unsigned wishes);
 /* The TXD_STAT_COUNT_OF statistics of a whole value. */
 txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
                           const txd_tensor *value, unsigned wishes);
@@ -253,8 +257,8 @@ txd_status txd_taps_stats(double *out, txd_run *run, txd_point point,
 txd_status txd_taps_edit(txd_run *run, txd_point point, int layer, void *data);
 /* On a worker: reduces one part of an attention tile (a TXD_TILE_*), or its gradient,
  * into its slots. */
-void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
-                          txd_site_kind kind, int which);
+txd_status txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
+                                txd_site_kind kind, int which);
 /* What statistics of one part of a tile, or its gradient, are taken of: `data`. */
 struct txd_stats_args txd_tile_counted(const txd_run *run, struct txd_tile *tile,
                                        int which, const void *data);
@@ -308,8 +312,12 @@ txd_status txd_run_shape(txd_run *run, const txd_extent *extent);
 /* How many tiles are in the making or wait to be merged, for the longer of the two
  * sequences. */
 size_t txd_run_flight(const txd_run *run, size_t longest);
-/* Bytes that a shape needs. */
-txd_status txd_run_measure(size_t *out, const txd_run *run, const txd_extent *extent);
+/* Bytes that a shape needs: of the backend's memory, and of the host's beside it. */
+struct txd_run_size {
+    size_t values, host;
+};
+txd_status txd_run_measure(struct txd_run_size *out, const txd_run *run,
+                           const txd_extent *extent);
 /* Memory for the (b, h, q, k) values of this step that somebody edits; ERR_LIMIT beyond
  * the limit. run_form.c */
 txd_status txd_run_form(txd_run *run);
@@ -347,7 +355,9 @@ txd_status txd_decoder_backward(txd_run *run);
 txd_status txd_run_progress(txd_run *run, size_t done);
 /* Moves the value of a point, which is another's, to memory of its own if it has any:
  * where a tap edits it. */
-void txd_run_repeat(txd_run *run, txd_point point, size_t count);
+txd_status txd_run_repeat(txd_run *run, txd_point point, size_t count);
+/* Copies elements within the backend's memory. */
+txd_status txd_run_copy(const txd_run *run, void *to, const void *from, size_t count);
 
 /* Shared by the sublayers: a norm (`layer` is -1 outside of layers; TXD_POINT_COUNT is
  * none, and nothing is done), a linear map, and what comes behind the sublayer's

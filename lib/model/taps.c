@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "model/run_private.h"
+#include "model/images.h"
+#include "model/run_stops.h"
 
 void txd_pass_set_format(txd_pass *pass, txd_dtype format)
 {
@@ -184,6 +185,25 @@ static bool in_tile(const struct txd_block_source *source, txd_point point)
            txd_point_attention(point) == source->tile->kind;
 }
 
+/* For taps: what it holds now, in the host's memory. */
+static txd_status show(txd_tensor *part, const txd_run *run)
+{
+    return txd_image_read(&part->data, run, part->data, txd_tensor_count(part));
+}
+
+static txd_status show_whole(txd_tensor *out, const txd_block *block,
+                             txd_site_kind kind, txd_point point, void *data)
+{
+    const struct txd_block_source *source = block->source;
+    const txd_run *run = source->run;
+    const txd_site *site = block->site;
+    int here = txd_run_stop(run, site->point, site->layer);
+
+    *out = whole_tensor(run, point, data);
+    return txd_image_read_whole(&out->data, run, kind,
+                                txd_stops_seen_from(run, (size_t)here, point), out);
+}
+
 static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point point)
 {
     const struct txd_block_source *source = block->source;
@@ -196,10 +216,10 @@ static txd_status earlier(txd_tensor *out, const txd_block *block, txd_point poi
     else if (point == TXD_POINT_LOGITS_RAW && source->logit_tile != NULL)
         *out = logit_tensor(source, run->raw_logits);
     else if (run->value[point] != NULL)
-        *out = whole_tensor(run, point, run->value[point]);
+        return show_whole(out, block, TXD_SITE_VALUE, point, run->value[point]);
     else
         return not_at_hand(block, point, "");
-    return TXD_OK;
+    return show(out, run);
 }
 
 /* What comes before a point in the forward half has no complete gradient yet. */
@@ -215,10 +235,10 @@ static txd_status later(txd_tensor *out, const txd_block *block, txd_point point
              point == block->site->point)
         *out = logit_tensor(source, run->d_logits);
     else if (run->gradient[point] != NULL)
-        *out = whole_tensor(run, point, run->gradient[point]);
+        return show_whole(out, block, TXD_SITE_GRADIENT, point, run->gradient[point]);
     else
         return not_at_hand(block, point, TXD_GRADIENT_SUFFIX);
-    return TXD_OK;
+    return show(out, run);
 }
 
 txd_block txd_taps_block(const struct txd_block_source *source, txd_site_kind kind,
@@ -257,14 +277,30 @@ txd_status txd_taps_edit_block(txd_run *run, const struct txd_wish *wish,
 
 /* What was edited is stored: rounded to the format of the backend. */
 static txd_status edit_value(txd_run *run, const struct txd_wish *wish,
-                             txd_block *block)
+                             const txd_block *block)
 {
+    size_t count = txd_tensor_count(&block->value);
+    txd_block edited = *block;
+
     if (!(wish->all & TXD_ASK_EDIT))
         return TXD_OK;
-    TXD_TRY(txd_taps_edit_block(run, wish, block));
-    return block->value.dtype != run->pass.dtype
-               ? TXD_OK
-               : txd_run_store(run, block->value.data, txd_tensor_count(&block->value));
+    if (block->value.dtype != run->pass.dtype)
+        return txd_taps_edit_block(run, wish, &edited);
+    TXD_TRY(show(&edited.value, run));
+    TXD_TRY(txd_taps_edit_block(run, wish, &edited));
+    TXD_TRY(txd_image_write(run, block->value.data, count));
+    txd_images_forget(run);
+    return txd_run_store(run, block->value.data, count);
+}
+
+/* Of a whole value, what taps are shown. */
+static txd_status show_value(txd_run *run, txd_site_kind kind, int stop,
+                             txd_block *block)
+{
+    if (run->watch[kind].wishes[stop].all & TXD_ASK_VALUE)
+        return txd_image_read_whole(&block->value.data, run, kind, stop, &block->value);
+    block->value.data = txd_image_of(run, block->value.data);
+    return TXD_OK;
 }
 
 /* A value that repeats another has its statistics. */
@@ -307,6 +343,7 @@ static txd_status offer(txd_run *run, txd_site_kind kind, int stop, void *data)
         TXD_TRY(measure(stats, run, kind, stop, &value));
         block.stats = stats;
     }
+    TXD_TRY(show_value(run, kind, stop, &block));
     return txd_taps_read(run, wish->of_tap, &block);
 }
 

@@ -5,13 +5,13 @@
  */
 #include <string.h>
 
-#include "model/run_private.h"
+#include "model/images.h"
 #include "ops/cpu.h"
 #include "ops/ref.h"
 
-static void measure_logits(struct txd_stats_part *part, const txd_run *run,
-                           const struct txd_logit_tile *tile, const void *data,
-                           unsigned wishes)
+static txd_status measure_logits(struct txd_stats_part *part, const txd_run *run,
+                                 const struct txd_logit_tile *tile, const void *data,
+                                 unsigned wishes)
 {
     size_t vocab = run->model->config->vocab;
     size_t row = tile->batch * run->length + tile->first;
@@ -26,7 +26,7 @@ static void measure_logits(struct txd_stats_part *part, const txd_run *run,
         .flat_stride = vocab,
     };
 
-    (void)txd_taps_measure(run, &args, wishes);
+    return txd_taps_measure(run->model->backend, &args, wishes);
 }
 
 txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile,
@@ -47,13 +47,14 @@ txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile
     if (wish->all == 0)
         return TXD_OK;
     block = txd_taps_block(&source, kind, stop);
-    block.value = txd_tensor_make(run->model->backend->dtype, data, 3, dims);
+    block.value =
+        txd_tensor_make(run->model->backend->dtype, txd_image_of(run, data), 3, dims);
     txd_point_dims(block.dims, run->model->config, point, &extent);
     block.start[0] = tile->batch;
     block.start[1] = tile->first;
     block.last = tile->last;
     if (wish->all & TXD_ASK_MEASURES) {
-        measure_logits(&part, run, tile, data, wish->all);
+        TXD_TRY(measure_logits(&part, run, tile, data, wish->all));
         txd_stats_merge(&run->logit_stats[!is_raw], &part);
         block.part = &part;
         if (tile->last) {
@@ -61,6 +62,9 @@ txd_status txd_taps_offer_logits(txd_run *run, const struct txd_logit_tile *tile
             block.stats = stats;
         }
     }
+    if (wish->all & TXD_ASK_VALUE)
+        TXD_TRY(txd_image_read(&block.value.data, run, data,
+                               txd_tensor_count(&block.value)));
     return txd_taps_read(run, wish->of_tap, &block);
 }
 

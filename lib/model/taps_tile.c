@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/bias.h"
-#include "model/run_private.h"
+#include "model/images.h"
 
 /* More rows waste what is hidden at the end of them, and the cache; fewer cost a BLAS
  * more in packing the keys (measured up to 16384 keys). For many keys memory decides.
@@ -60,6 +60,7 @@ static txd_block tile_block(const struct txd_block_source *source, txd_site_kind
     unsigned wants = wish_of(run, tile, kind, which, layer)->all;
 
     block.value = txd_tile_tensor(run, tile, kind, point);
+    block.value.data = txd_image_of(run, block.value.data);
     if (!(wants & TXD_ASK_VALUE))
         block.value.data = NULL; /* it may be overwritten by the time of the merge */
     txd_point_dims(block.dims, run->model->config, point, &extent);
@@ -120,8 +121,8 @@ static bool are_the_scores(const txd_run *run, const struct txd_tile *tile, int 
            memcmp(visible->end, seen->end, bytes) == 0;
 }
 
-static void count_tile(const txd_run *run, struct txd_tile *tile, int layer,
-                       txd_site_kind kind, int which)
+static txd_status count_tile(const txd_run *run, struct txd_tile *tile, int layer,
+                             txd_site_kind kind, int which)
 {
     txd_point point = txd_point_of_tile(tile->kind, which);
     txd_tensor value = txd_tile_tensor(run, tile, kind, point);
@@ -129,28 +130,41 @@ static void count_tile(const txd_run *run, struct txd_tile *tile, int layer,
     bool there = kind == TXD_SITE_VALUE;
 
     if (there && which == TXD_TILE_WEIGHTS && tile->measured)
-        return;
-    if (there && which == TXD_TILE_MASKED && are_the_scores(run, tile, layer))
-        tile->parts[TXD_TILE_MASKED] = tile->parts[TXD_TILE_SCORES];
-    else
-        (void)txd_taps_measure(run, &args, wish_of(run, tile, kind, which, layer)->all);
+        return TXD_OK;
+    if (!there || which != TXD_TILE_MASKED || !are_the_scores(run, tile, layer))
+        return txd_taps_measure(run->model->backend, &args,
+                                wish_of(run, tile, kind, which, layer)->all);
+    tile->parts[TXD_TILE_MASKED] = tile->parts[TXD_TILE_SCORES];
+    return TXD_OK;
 }
 
-void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
-                          txd_site_kind kind, int which)
+/* What taps are shown of a tile, there and at the merge. */
+static txd_status read_tile(const txd_run *run, const struct txd_tile *tile,
+                            txd_site_kind kind, int which)
+{
+    txd_tensor value =
+        txd_tile_tensor(run, tile, kind, txd_point_of_tile(tile->kind, which));
+
+    return txd_image_read(&value.data, run, value.data, txd_tensor_count(&value));
+}
+
+txd_status txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
+                                txd_site_kind kind, int which)
 {
     struct txd_block_source source = {run, tile, NULL};
     const struct txd_wish *wish;
     txd_block block;
 
     if (run->watch[kind].count == 0)
-        return;
+        return TXD_OK;
     wish = wish_of(run, tile, kind, which, layer);
     if (wish->all == 0)
-        return;
+        return TXD_OK;
     block = tile_block(&source, kind, which, layer);
     if (wish->all & TXD_ASK_MEASURES)
-        count_tile(run, tile, layer, kind, which);
+        TXD_TRY(count_tile(run, tile, layer, kind, which));
+    if (wish->all & TXD_ASK_VALUE)
+        TXD_TRY(read_tile(run, tile, kind, which));
     for (size_t t = 0; t < run->tap_count; t++) {
         const txd_tap *tap = run->taps[t];
         void *slot = tile_slot(run, tile, which, t);
@@ -162,6 +176,7 @@ void txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int layer,
         memset(slot, 0, tap->slot_bytes);
         tap->reduce(slot, tap->self, &block);
     }
+    return TXD_OK;
 }
 
 static txd_status merge_point(txd_run *run, const struct txd_tile *tile, int which,

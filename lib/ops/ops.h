@@ -115,6 +115,10 @@ struct txd_backend {
     void (*prepare)(void);          /* once, before the first operation; may be NULL */
 };
 
+/* The alloc and free of backends on the host: alloc's zeros, or NULL with a message;
+ * txd_memory_give (base/memory.h) frees. */
+void *txd_host_take(size_t bytes);
+
 /* Calls body(self, i, worker) for every i < count on the context's threads; worker <
  * ctx->threads is unique among those running at once. `operations` is about how many
  * arithmetic operations one call makes: little work in all runs on the calling thread,

@@ -15,7 +15,7 @@
 #include "ops/ref.h"
 #include "ops/registry.h"
 
-static void *host_alloc(size_t bytes)
+void *txd_host_take(size_t bytes)
 {
     void *memory = txd_memory_take(bytes);
 
@@ -51,7 +51,7 @@ static const char *no_blas(void)
 }
 
 #define HOST_MEMORY                                                                    \
-    .alloc = host_alloc, .free = txd_memory_give, .upload = host_copy,                 \
+    .alloc = txd_host_take, .free = txd_memory_give, .upload = host_copy,              \
     .download = host_copy, .copy = host_copy, .zero = host_zero, .sync = host_sync
 
 static const txd_backend ref64 = {

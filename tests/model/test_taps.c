@@ -169,7 +169,8 @@ START_TEST(the_measured_bytes_are_those_that_a_run_takes)
     OK(txd_run_bytes(&large, o.model, &options, &(txd_extent){2, 400, 0, 0}));
     OK(txd_run_create(&o.run, o.model, &options));
     OK(txd_run_pass(o.run, &o.inputs, 0));
-    ck_assert_uint_eq(o.run->memory_bytes + txd_arena_peak(o.run->arena), small);
+    ck_assert_uint_eq(
+        o.run->memory_bytes + o.run->host_bytes + txd_arena_peak(o.run->arena), small);
     ck_assert_uint_gt(large, small);
     observe_finish(&o);
 }
