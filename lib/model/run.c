@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "model/cache_private.h"
-#include "ops/hosted.h"
 #include "model/images.h"
+#include "ops/hosted.h"
 
 /* Memory of `count` sites of a kind. */
 static txd_status make_watch(txd_run *run, txd_site_kind kind, size_t count)
