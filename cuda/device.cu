@@ -41,7 +41,7 @@ cudaStream_t txd_cuda_transfers(void)
     return here.transfers;
 }
 
-const struct txd_cuda_device *txd_cuda_device(void)
+const struct txd_cuda_device *txd_cuda_device_here(void)
 {
     return &here.device;
 }
@@ -140,17 +140,19 @@ static __global__ void nothing()
 {
 }
 
-/* Whether kernels of this build run on the device. */
+/* Whether kernels of this build run on the device: one is tried. */
 static txd_status knows_device(const struct txd_module_host *host)
 {
-    struct cudaFuncAttributes attributes;
-    cudaError_t result = cudaFuncGetAttributes(&attributes, (const void *)nothing);
+    cudaError_t result;
 
+    TXD_LAUNCH(nothing, 1, 1, 0);
+    result = cudaGetLastError();
+    if (result == cudaSuccess)
+        result = cudaStreamSynchronize(here.stream);
     if (result == cudaSuccess)
         return TXD_OK;
     (void)cudaGetLastError();
     if (result == cudaErrorNoKernelImageForDevice ||
-        result == cudaErrorUnsupportedPtxVersion ||
         result == cudaErrorInvalidDeviceFunction)
         return host->fail(TXD_ERR_MISSING,
                           "the GPU \"%s\" has compute capability %d.%d, and this build "
@@ -197,12 +199,13 @@ static txd_status open_locked(const struct txd_module_host *host)
     result = describe(&here.device);
     if (result != cudaSuccess)
         return no_device(host, result);
-    TXD_TRY(knows_device(host));
-    result = cudaStreamCreateWithFlags(&here.stream, cudaStreamNonBlocking);
-    if (result == cudaSuccess)
+    if (here.stream == NULL)
+        result = cudaStreamCreateWithFlags(&here.stream, cudaStreamNonBlocking);
+    if (result == cudaSuccess && here.transfers == NULL)
         result = cudaStreamCreateWithFlags(&here.transfers, cudaStreamNonBlocking);
     if (result != cudaSuccess)
         return no_device(host, result);
+    TXD_TRY(knows_device(host));
     here.host = host;
     here.open = true;
     return TXD_OK;

@@ -19,7 +19,7 @@
  * cudaStreamWaitEvent, cudaEventCreateWithFlags, cudaEventRecord, cudaEventSynchronize,
  * cudaEventDestroy, cudaGetDeviceCount, cudaSetDevice, cudaDeviceGetAttribute,
  * cudaGetDeviceProperties, cudaDriverGetVersion, cudaRuntimeGetVersion,
- * cudaFuncSetAttribute, cudaFuncGetAttributes, cudaGetLastError, cudaGetErrorName,
+ * cudaFuncSetAttribute, cudaGetLastError, cudaGetErrorName,
  * cudaGetErrorString. The emulation needs no others.
  */
 #ifndef TXD_CUDA_DEVICE_H

@@ -72,7 +72,8 @@ txd_status txd_cuda_room(size_t bytes)
                          "of its %.2f GiB are free: use a shorter sequence, a smaller "
                          "batch, or fewer recorded points, end other programs that use "
                          "it, or use a backend of the CPU",
-                         txd_cuda_device()->name, gib(bytes), gib(free), gib(total));
+                         txd_cuda_device_here()->name, gib(bytes), gib(free),
+                         gib(total));
 }
 
 void *txd_cuda_alloc(size_t bytes)

@@ -64,7 +64,7 @@ static void fill_memory(txd_backend *backend)
 static void fill(void)
 {
     static char simd[32];
-    const struct txd_cuda_device *device = txd_cuda_device();
+    const struct txd_cuda_device *device = txd_cuda_device_here();
 
     snprintf(simd, sizeof simd, "sm_%d%d", device->major, device->minor);
     for (int i = 0; i < BACKENDS; i++) {

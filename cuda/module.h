@@ -22,7 +22,7 @@ struct txd_cuda_device {
 
 /* Finds the device, once; ERR_MISSING with what is missing and what to do. */
 txd_status txd_cuda_open(const struct txd_module_host *host);
-const struct txd_cuda_device *txd_cuda_device(void);
+const struct txd_cuda_device *txd_cuda_device_here(void);
 const struct txd_module_host *txd_cuda_host(void);
 /* The second stream, for results that travel while kernels run. */
 cudaStream_t txd_cuda_transfers(void);

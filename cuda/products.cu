@@ -29,7 +29,7 @@ static txd_status fail_blas(const char *name, cublasStatus_t status)
 {
     return txd_cuda_fail(status == CUBLAS_STATUS_ALLOC_FAILED ? TXD_ERR_MEMORY
                                                               : TXD_ERR_UNSUPPORTED,
-                         "%s on the GPU failed: cuBLAS status %d", name, (int)status);
+                         "%s on the GPU failed: %s", name, cublasGetStatusName(status));
 }
 
 /* Under the module's lock. */
@@ -62,11 +62,11 @@ static txd_status make_handle(void)
 const char *txd_cuda_blas(void)
 {
     static thread_local char text[400];
-    const struct txd_cuda_device *device = txd_cuda_device();
+    const struct txd_cuda_device *device = txd_cuda_device_here();
 
-    snprintf(text, sizeof text, "cuBLAS %d.%d.%d, %s (sm_%d%d)", CUBLAS_VER_MAJOR,
-             CUBLAS_VER_MINOR, CUBLAS_VER_PATCH, device->name, device->major,
-             device->minor);
+    snprintf(text, sizeof text, "cuBLAS of CUDA %d.%d, %s (sm_%d%d)",
+             device->runtime / 1000, device->runtime % 1000 / 10, device->name,
+             device->major, device->minor);
     return text;
 }
 
