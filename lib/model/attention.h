@@ -51,14 +51,16 @@ struct txd_attention {
     txd_run *run;
     int layer;
     txd_attention_kind kind;
-    size_t keys;     /* length of the sequence that is attended to */
-    void *k, *v;     /* its keys and values, (b, g, key_rows, width) */
-    size_t key_rows; /* of each, in memory: at least `keys` */
-    bool hidden;     /* compute hidden cells too */
-    bool rows;       /* row statistics are wanted */
-    bool entropy;    /* and the softmax gives that of its weights */
-    size_t blocks;   /* of query rows per head */
-    size_t count;    /* of tiles */
+    size_t keys;       /* length of the sequence that is attended to */
+    void *k, *v;       /* its keys and values, (b, g, key_rows, width) */
+    size_t key_rows;   /* of each, in memory: at least `keys` */
+    bool hidden;       /* compute hidden cells too */
+    bool rows;         /* row statistics are wanted */
+    bool entropy;      /* and the softmax gives that of its weights */
+    size_t blocks;     /* of query rows per head */
+    size_t first;      /* of the tiles that are done: all, unless it is done in parts */
+    size_t count;      /* how many these are */
+    size_t whole_head; /* whose rows run->whole_rows begin with */
     struct txd_tile_arrays arrays;
     void *planes; /* where somebody edits a (b, h, q, k) value; else NULL */
     struct txd_tile *tiles;
@@ -75,6 +77,16 @@ typedef txd_status txd_on_tile(const struct txd_attention *job, struct txd_tile 
  * later ones are being made. merge = NULL: nothing. */
 txd_status txd_over_tiles(const struct txd_attention *job, txd_on_tile *make,
                           txd_on_tile *merge);
+/* Merges what the taps made of a tile on the way there. */
+txd_status txd_attention_merge(const struct txd_attention *job, struct txd_tile *tile);
+/* The way there, tile by tile, where none of their values is formed whole. */
+txd_status txd_attend_in_tiles(const struct txd_attention *job);
+
+/* Whether a half can be had of the backend without any tile (attention_whole.c); that
+ * half then, d_k, d_v and the gradients of sinks being set already. */
+bool txd_attention_is_whole(const struct txd_attention *job, txd_site_kind half);
+txd_status txd_attend_whole(const struct txd_attention *job);
+txd_status txd_attend_whole_back(const struct txd_attention *job);
 
 /* Which arrays the tiles of an attention use in a half of the pass; and lets a tile use
  * them. */
@@ -95,6 +107,8 @@ txd_status txd_tile_mask(const struct txd_attention *job, struct txd_tile *tile)
 txd_status txd_tile_softmax(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile);
 txd_status txd_tile_mix(const struct txd_attention *job, struct txd_tile *tile);
+/* What their rows say of a memory, and of padded queries: nothing. */
+void txd_tile_finish_rows(const struct txd_attention *job, struct txd_tile *tile);
 
 /* The table of relative positions as its head has it; false if there is none. */
 bool txd_tile_relative(struct txd_relative *out, const struct txd_attention *job,

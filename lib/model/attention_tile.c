@@ -244,6 +244,13 @@ static void blank_padded(const txd_run *run, struct txd_tile *tile)
                 txd_row_get((txd_row)c)->is_key ? -1 : (double)NAN;
 }
 
+void txd_tile_finish_rows(const struct txd_attention *job, struct txd_tile *tile)
+{
+    if (job->kind == TXD_ATTENTION_CROSS)
+        txd_rows_without_places(tile->row_statistics, tile->rows);
+    blank_padded(job->run, tile);
+}
+
 /* Statistics of the weights can be had with the rows, by the backend's own. */
 static bool measures(const struct txd_attention *job)
 {
@@ -284,9 +291,7 @@ txd_status txd_tile_rows(const struct txd_attention *job, struct txd_tile *tile)
     if (!job->rows)
         return TXD_OK;
     TXD_TRY(run->layer_ops[job->layer].ops.rows(&run->ctx, &args));
-    if (job->kind == TXD_ATTENTION_CROSS)
-        txd_rows_without_places(args.rows, tile->rows);
-    blank_padded(run, tile);
+    txd_tile_finish_rows(job, tile);
     return TXD_OK;
 }
 

@@ -37,7 +37,7 @@ static txd_status make_in_flight(void *self, size_t i, int worker)
     struct txd_tile *tile = &over->job->tiles[i % over->job->run->flight];
 
     (void)worker;
-    locate(over->job, tile, i);
+    locate(over->job, tile, over->job->first + i);
     return over->make(over->job, tile);
 }
 
@@ -54,7 +54,7 @@ static txd_status make_alone(void *self, size_t i, int worker)
     const struct over_tiles *over = self;
     struct txd_tile *tile = &over->job->tiles[worker];
 
-    locate(over->job, tile, i);
+    locate(over->job, tile, over->job->first + i);
     return over->make(over->job, tile);
 }
 
@@ -107,18 +107,19 @@ static txd_status stream(const struct txd_attention *job, struct txd_tile *tile)
     return txd_tile_mix(job, tile);
 }
 
-static txd_status merge(const struct txd_attention *job, struct txd_tile *tile)
+txd_status txd_attention_merge(const struct txd_attention *job, struct txd_tile *tile)
 {
-    size_t next = tile->index + 1;
+    const txd_run *run = job->run;
+    size_t tiles = run->batch * run->model->config->n_heads * job->blocks;
 
     return txd_taps_merge_tile(job->run, tile, job->layer, TXD_SITE_VALUE,
-                               next == job->count);
+                               tile->index + 1 == tiles);
 }
 
 /* What is to be done with tiles in order: nothing if nobody looks. */
 static txd_on_tile *merging(const struct txd_attention *job)
 {
-    return job->run->watch[TXD_SITE_VALUE].count > 0 ? merge : NULL;
+    return job->run->watch[TXD_SITE_VALUE].count > 0 ? txd_attention_merge : NULL;
 }
 
 /* ---- the whole matrix, where somebody edits it ---- */
@@ -291,11 +292,18 @@ struct txd_attention txd_attention_begin(txd_run *run, int layer,
     return job;
 }
 
+txd_status txd_attend_in_tiles(const struct txd_attention *job)
+{
+    return txd_over_tiles(job, stream, merging(job));
+}
+
 txd_status txd_attend(txd_run *run, int layer, txd_attention_kind kind)
 {
     struct txd_attention job = txd_attention_begin(run, layer, kind, TXD_SITE_VALUE);
 
     if (job.planes != NULL)
         return formed_attention(&job);
-    return txd_over_tiles(&job, stream, merging(&job));
+    if (txd_attention_is_whole(&job, TXD_SITE_VALUE))
+        return txd_attend_whole(&job);
+    return txd_attend_in_tiles(&job);
 }

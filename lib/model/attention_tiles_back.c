@@ -329,6 +329,8 @@ txd_status txd_attend_back(txd_run *run, int layer, txd_attention_kind kind)
 
     TXD_TRY(zero(&job, d_k, rows * c->head_dim));
     TXD_TRY(zero(&job, d_v, rows * c->value_dim));
+    if (txd_attention_is_whole(&job, TXD_SITE_GRADIENT))
+        return txd_attend_whole_back(&job);
     TXD_TRY(txd_over_tiles(&job, tile_back, merge));
     TXD_TRY(txd_run_store(run, d_k, rows * c->head_dim));
     TXD_TRY(txd_run_store(run, d_v, rows * c->value_dim));

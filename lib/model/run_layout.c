@@ -193,6 +193,10 @@ static void carve_attention(struct txd_run *run, struct carver *carver)
 
     run->max = carve(carver, rows, sizeof(double));
     run->lse = carve(carver, rows, sizeof(double));
+    run->whole_rows = NULL;
+    if (run->model->backend->attend != NULL && run->watch[TXD_SITE_VALUE].count > 0)
+        run->whole_rows = carve(carver, txd_whole_heads(run) * run->length,
+                                TXD_ROW_COUNT * sizeof(double));
     for (size_t i = 0; i < run->flight; i++)
         carve_tile(run, carver, is_counting(carver) ? NULL : &run->tiles[i]);
 }

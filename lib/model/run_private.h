@@ -82,8 +82,9 @@ struct txd_tile {
     double *row_statistics;
     double *entropy; /* (rows): of the softmax, if it says so */
     struct txd_stats_part parts[TXD_TILE_POINTS];
-    bool measured; /* the last of them, together with the rows */
-    char *slots;   /* of the taps, for these three points */
+    bool measured;   /* the last of them, together with the rows */
+    bool is_counted; /* all of them, without values */
+    char *slots;     /* of the taps, for these three points */
 };
 
 /* The bits of a tap that is to be shown something. */
@@ -190,6 +191,7 @@ struct txd_run {
     void *value[TXD_POINT_COUNT];  /* its value in the current layer */
     bool is_again;                 /* values are made again: nobody is offered them */
     double *max, *lse;             /* (b, h, q) of the current layer */
+    double *whole_rows;            /* of txd_whole_heads heads: attention_whole.c */
     struct txd_tile_arrays arrays; /* as many as some attention needs */
     struct txd_cells cells;        /* of the current attention */
     struct txd_tile *tiles;        /* those in flight, over their own memory */
@@ -305,6 +307,8 @@ bool txd_run_makes_again(const txd_run *run, txd_point point, int layer);
 
 /* True if a layer caps its scores. */
 bool txd_layer_caps(const txd_run *run, int layer);
+/* Heads of a batch row whose attention is done at once, without tiles. */
+size_t txd_whole_heads(const txd_run *run);
 /* What of a tile some attention needs in arrays of their own (attention_arrays.c). */
 struct txd_tile_arrays txd_tile_arrays_needed(const txd_run *run);
 /* Memory for a shape and for what taps edit in this step (run_layout.c). */

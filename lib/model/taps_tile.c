@@ -161,7 +161,7 @@ txd_status txd_taps_reduce_tile(const txd_run *run, struct txd_tile *tile, int l
     if (wish->all == 0)
         return TXD_OK;
     block = tile_block(&source, kind, which, layer);
-    if (wish->all & TXD_ASK_MEASURES)
+    if ((wish->all & TXD_ASK_MEASURES) && !tile->is_counted)
         TXD_TRY(count_tile(run, tile, layer, kind, which));
     if (wish->all & TXD_ASK_VALUE)
         TXD_TRY(read_tile(run, tile, kind, which));

@@ -7,6 +7,7 @@
 #define TXD_OPS_OPS_H
 
 #include "ops/args.h"
+#include "ops/args_attend.h"
 #include "ops/registry.h"
 #include "ops/rows.h"
 #include "ops/stats.h"
@@ -87,6 +88,9 @@ struct txd_backend {
     txd_dtype dtype;  /* in memory: TXD_F64 or TXD_F32 */
     txd_dtype format; /* to which stored values are rounded: dtype, TXD_BF16, TXD_F16 */
     struct txd_ops ops; /* always full */
+    /* Attention without its matrix; both NULL where there is none. */
+    txd_status (*attend)(txd_ctx *ctx, const struct txd_attend_args *args);
+    txd_status (*attend_back)(txd_ctx *ctx, const struct txd_attend_back_args *args);
     /* NULL: its memory is the host's. Else the backend that does the same there; what
      * `void` pointers of arguments point to is then in the memory of the device, and
      * all else (integers, bytes, spans, doubles, parts of statistics) in the host's. */
