@@ -97,11 +97,12 @@ fibre fibre_here()
     return here;
 }
 
-/* Where the body begins. */
+/* Where the body begins: as if it were called, its return address 8 bytes below a
+ * multiple of 16. */
 static void *entry(char *top, void (*body)(), fibre *self)
 {
 #if ASSEMBLY
-    enum { REGISTERS = 6, BODY = REGISTERS, RETURN, WORDS = RETURN + 2 };
+    enum { REGISTERS = 6, BODY = REGISTERS, RETURN, WORDS };
     uintptr_t *frame = reinterpret_cast<uintptr_t *>(top) - WORDS;
 
     (void)self;
