@@ -188,7 +188,7 @@ static cublasStatus_t with(cublasHandle_t handle)
 
 cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version)
 {
-    *version = 130000;
+    *version = 10000 * CUBLAS_VER_MAJOR + 100 * CUBLAS_VER_MINOR + CUBLAS_VER_PATCH;
     return with(handle);
 }
 

@@ -224,3 +224,13 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
                                                               : size_t(SHARED_DEFAULT);
     return cudaSuccess;
 }
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel)
+{
+    if (device_state() != cudaSuccess)
+        return failed(device_state());
+    *attributes = {};
+    attributes->maxThreadsPerBlock = MOST_THREADS;
+    attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit(kernel));
+    return cudaSuccess;
+}

@@ -209,6 +209,8 @@ static const struct {
     ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
     ERROR(cudaErrorNoKernelImageForDevice,
           "no kernel image is available for execution on the device"),
+    ERROR(cudaErrorUnsupportedPtxVersion,
+          "the provided PTX was compiled with an unsupported toolchain."),
     ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
     ERROR(cudaErrorNotReady, "device not ready"),
     ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered"),

@@ -34,7 +34,7 @@ static std::vector<float> floats_of(const float *memory, size_t count)
 /* out[block] = sum of the block's part of in, in a fixed order. */
 __global__ static void sum_blocks(float *out, const float *in)
 {
-    EMULATED_SHARED(float, cells);
+    TXD_SHARED(float, cells);
     unsigned t = threadIdx.x;
 
     cells[t] = in[blockIdx.x * blockDim.x + t];
@@ -58,7 +58,7 @@ START_TEST(a_block_sums_through_shared_memory_in_any_order)
 
     for (uint64_t order = 0; order < 5; order++) {
         emulated_order(order);
-        EMULATED_LAUNCH(sum_blocks, blocks, threads, threads * sizeof(float), out, in);
+        TXD_LAUNCH(sum_blocks, blocks, threads, threads * sizeof(float), out, in);
         ck_assert_int_eq(cudaGetLastError(), cudaSuccess);
         std::vector<float> sums = floats_of(out, blocks);
         for (unsigned b = 0; b < blocks; b++) {
@@ -94,7 +94,7 @@ START_TEST(shuffles_and_votes_are_those_of_a_warp)
 
     for (uint64_t order = 0; order < 4; order++) {
         emulated_order(order);
-        EMULATED_LAUNCH(shuffle, 1, THREADS, 0, out);
+        TXD_LAUNCH(shuffle, 1, THREADS, 0, out);
         std::vector<float> got = floats_of(out, 5 * THREADS);
         for (unsigned t = 0; t < THREADS; t++) {
             unsigned lane = t % 32;

@@ -10,6 +10,10 @@
 
 #include "cuda_runtime.h"
 
+#define CUBLAS_VER_MAJOR 13
+#define CUBLAS_VER_MINOR 0
+#define CUBLAS_VER_PATCH 0
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -26,6 +26,7 @@ typedef enum cudaError {
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
     cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorUnsupportedPtxVersion = 222,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
@@ -78,6 +79,12 @@ typedef struct cudaDeviceProp {
     int asyncEngineCount, concurrentKernels;
 } cudaDeviceProp;
 
+typedef struct cudaFuncAttributes {
+    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion;
+    int maxDynamicSharedSizeBytes;
+} cudaFuncAttributes;
+
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 
@@ -129,6 +136,8 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEven
 /* Raises the limit of 48 KB of dynamic shared memory, to 227 KB at most. */
 cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute,
                                  int value);
+/* Nothing is known of a kernel but its threads and its dynamic shared memory. */
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *function);
 
 #ifdef __cplusplus
 }

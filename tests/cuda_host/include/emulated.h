@@ -52,12 +52,10 @@ size_t emulated_launches(void);
 
 #include "emulated_device.h"
 
-/* What TXD_LAUNCH and TXD_SHARED of cuda/launch.h are. A kernel with commas in its name
- * stands in parentheses. The parts of shared memory begin at the same address, with NaN
- * bytes in every block. */
-#define EMULATED_LAUNCH(kernel, blocks, threads, shared, ...)                          \
+/* As cuda/launch.h has them. Dynamic shared memory is NaN when a block begins. */
+#define TXD_LAUNCH(kernel, blocks, threads, shared, ...)                               \
     emulated_launch(#kernel, kernel, blocks, threads, shared, ##__VA_ARGS__)
-#define EMULATED_SHARED(type, name)                                                    \
+#define TXD_SHARED(type, name)                                                         \
     type *const name = static_cast<type *>(emulated_shared_memory)
 
 /* One launch: `call` runs the kernel for the thread that threadIdx names. */

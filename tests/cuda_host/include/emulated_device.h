@@ -6,10 +6,11 @@
 #ifndef TXD_EMULATED_DEVICE_H
 #define TXD_EMULATED_DEVICE_H
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "emulated_types.h"
