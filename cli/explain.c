@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "checks/check.h"
+#include "cli/backends.h"
 #include "cli/describe.h"
 #include "cli/explain_keys.h"
 #include "cli/explain_params.h"
@@ -217,6 +218,12 @@ static bool explain_backend(txd_text *out, const char *name)
     const txd_backend *backend;
     txd_roundoff u;
 
+    if (txd_cuda_has(name) && txd_backends_load() != TXD_OK) {
+        separate(out);
+        txd_text_addf(out, "%s is a backend.\n\nIt is absent: %s\n", name,
+                      txd_message());
+        return true;
+    }
     if (txd_backend_find(&backend, name) != TXD_OK)
         return false;
     u = txd_roundoff_of(backend);
@@ -287,6 +294,8 @@ static txd_status fail_name(const char *word, const txd_key *const *tables)
         add_name(names, &count, txd_probe_at(i)->name);
     for (i = 0; txd_backend_at(i); i++)
         add_name(names, &count, txd_backend_name(txd_backend_at(i)));
+    for (i = 0; txd_cuda_backend_at(i); i++)
+        add_name(names, &count, txd_cuda_backend_at(i));
     for (i = 0; txd_figure_at(i); i++)
         add_name(names, &count, txd_figure_at(i)->name);
     for (point = 0; point < TXD_POINT_COUNT; point++)

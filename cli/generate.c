@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/backends.h"
 #include "cli/interrupt.h"
 #include "cli/memory.h"
 #include "cli/output.h"
@@ -40,7 +41,7 @@ static txd_status open_model(generate_job *job)
     const char *path = options->operands[0];
     const txd_config *stated;
 
-    TXD_TRY(txd_backend_find(&job->backend, name));
+    TXD_TRY(txd_backends_find(&job->backend, name));
     TXD_TRY(txd_checkpoint_open(&job->checkpoint, path));
     stated = txd_checkpoint_config(job->checkpoint);
     if (!stated)

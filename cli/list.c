@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checks/check.h"
+#include "cli/backends.h"
 #include "cli/catalogue.h"
 #include "cli/describe.h"
 #include "cli/explain_params.h"
@@ -80,11 +81,16 @@ static void list_figures(listing *list)
 
 static void list_backends(listing *list)
 {
+    bool absent = txd_backends_load() != TXD_OK;
+    char reason[TXD_MESSAGE_BYTES + 16];
     size_t i;
 
+    snprintf(reason, sizeof reason, "absent: %s", absent ? txd_message() : "");
     for (i = 0; txd_backend_at(i); i++)
         add_line(list, txd_backend_name(txd_backend_at(i)),
                  txd_backend_sentence(txd_backend_at(i)));
+    for (i = 0; absent && txd_cuda_backend_at(i); i++)
+        add_line(list, txd_cuda_backend_at(i), reason);
 }
 
 static void list_parameters(listing *list)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/backends.h"
 #include "cli/keys.h"
 #include "cli/memory.h"
 #include "cli/output.h"
@@ -110,11 +111,11 @@ static txd_status choose_backend(txd_session *session, const txd_options *option
     txd_status status;
 
     if (options->backend) {
-        status = txd_backend_find(&session->backend, options->backend);
+        status = txd_backends_find(&session->backend, options->backend);
         return status == TXD_OK ? status : txd_fail_prefix(status, "--backend");
     }
     TXD_TRY(txd_setting_string(&name, session->root, "precision.backend"));
-    status = txd_backend_find(&session->backend, name);
+    status = txd_backends_find(&session->backend, name);
     if (status != TXD_OK && setting)
         txd_fail_prefix(status, "%s", txd_setting_place(place, sizeof place, setting));
     return status;

@@ -48,6 +48,7 @@
 #include "model/run.h"
 #include "model/taps.h"
 #include "ops/kernels.h"
+#include "ops/module.h"
 #include "ops/rows.h"
 #include "ops/stats.h"
 

@@ -4,6 +4,7 @@
  * that no entry can be missing. Host memory is the only memory here.
  */
 #include <float.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -120,23 +121,42 @@ static const txd_backend *const backends[] = {&cpu32, &ref64, &ref32, &bf16, &fp
 
 #define BACKENDS (sizeof backends / sizeof backends[0])
 
+/* Those that modules brought; a slot is filled before it is counted. */
+#define ADDED 8
+static const txd_backend *added[ADDED];
+static atomic_size_t added_count;
+
 const txd_backend *txd_backend_at(size_t i)
 {
-    return i < BACKENDS ? backends[i] : NULL;
+    if (i < BACKENDS)
+        return backends[i];
+    return i - BACKENDS < atomic_load(&added_count) ? added[i - BACKENDS] : NULL;
+}
+
+txd_status txd_backend_add(const txd_backend *backend)
+{
+    size_t count = atomic_load(&added_count);
+
+    if (count == ADDED)
+        return txd_fail(TXD_ERR_LIMIT, "more than %d backends of modules", ADDED);
+    added[count] = backend;
+    atomic_store(&added_count, count + 1);
+    return TXD_OK;
 }
 
 txd_status txd_backend_find(const txd_backend **out, const char *name)
 {
+    const txd_backend *backend;
     txd_text known;
 
-    for (size_t i = 0; i < BACKENDS; i++)
-        if (strcmp(backends[i]->name, name) == 0) {
-            *out = backends[i];
+    for (size_t i = 0; (backend = txd_backend_at(i)) != NULL; i++)
+        if (strcmp(backend->name, name) == 0) {
+            *out = backend;
             return TXD_OK;
         }
     txd_text_init(&known);
-    for (size_t i = 0; i < BACKENDS; i++)
-        txd_text_addf(&known, "%s%s", i > 0 ? ", " : "", backends[i]->name);
+    for (size_t i = 0; (backend = txd_backend_at(i)) != NULL; i++)
+        txd_text_addf(&known, "%s%s", i > 0 ? ", " : "", backend->name);
     txd_fail(TXD_ERR_MISSING, "there is no backend \"%s\"; this build has %s", name,
              txd_text_get(&known));
     txd_text_finish(&known);

@@ -13,11 +13,15 @@ extern "C" {
 
 typedef struct txd_backend txd_backend;
 
-/* Backends by name ("ref64", "ref32", "cpu32", "bf16", "fp16"); ERR_MISSING naming
- * those that exist. */
+/* Backends by name ("ref64", "ref32", "cpu32", "bf16", "fp16", and those of a module
+ * that was loaded: ops/module.h); ERR_MISSING naming those that exist. */
 txd_status txd_backend_find(const txd_backend **out, const char *name);
 /* The i-th backend, NULL past the end. */
 const txd_backend *txd_backend_at(size_t i);
+/* Adds one that is found from then on; it must hold as long as the program runs. One
+ * call at a time, while other threads may look for backends. ERR_LIMIT if there are too
+ * many. */
+txd_status txd_backend_add(const txd_backend *backend);
 const char *txd_backend_name(const txd_backend *backend);
 const char *txd_backend_sentence(const txd_backend *backend);
 /* Of values in memory; and to which stored values are rounded: TXD_BF16 and TXD_F16
