@@ -24,8 +24,6 @@
 
 #ifdef TXD_CUDA_HOST
 #include "emulated.h"
-#define TXD_LAUNCH EMULATED_LAUNCH
-#define TXD_SHARED EMULATED_SHARED
 #else
 #define TXD_LAUNCH(kernel, blocks, threads, shared_bytes, ...)                         \
     kernel<<<(blocks), (threads), (shared_bytes), txd_cuda_stream()>>>(__VA_ARGS__)

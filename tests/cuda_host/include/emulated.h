@@ -53,8 +53,8 @@ size_t emulated_launches(void);
 #include "emulated_device.h"
 
 /* As cuda/launch.h has them. Dynamic shared memory is NaN when a block begins. */
-#define TXD_LAUNCH(kernel, blocks, threads, shared, ...)                               \
-    emulated_launch(#kernel, kernel, blocks, threads, shared, ##__VA_ARGS__)
+#define TXD_LAUNCH(kernel, blocks, threads, ...)                                       \
+    emulated_launch(#kernel, kernel, blocks, threads, __VA_ARGS__)
 #define TXD_SHARED(type, name)                                                         \
     type *const name = static_cast<type *>(emulated_shared_memory)
 
