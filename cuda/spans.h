@@ -11,10 +11,11 @@
 #include "cuda/device.h"
 #include "ops/mask.h"
 
-/* txd_spans in the device's memory; begin NULL: there are none. Passed by value. */
+/* txd_spans in the device's memory; begin NULL: there are none. Passed by value, so
+ * without padding: bytes that nobody set are no argument. */
 struct txd_cuda_spans {
     const int32_t *begin, *end;
-    int32_t first;
+    int64_t first;
 };
 
 /* The cells that count, by a byte map (dense rows of `keys`) or by spans; neither:
