@@ -48,7 +48,7 @@ struct machine {
     unsigned idle_count, fibres;
 };
 
-static __thread machine *own __attribute__((tls_model("initial-exec")));
+static __thread machine *own;
 
 static void body();
 

@@ -26,7 +26,8 @@
  * memory it is not filled anew for each block. */
 #define __shared__ static thread_local
 
-#define EMULATED_LOCAL extern __thread __attribute__((tls_model("initial-exec")))
+/* Not of the model initial-exec: a module that is loaded has no room for it. */
+#define EMULATED_LOCAL extern __thread
 
 EMULATED_LOCAL uint3 threadIdx, blockIdx;
 EMULATED_LOCAL dim3 blockDim, gridDim;
