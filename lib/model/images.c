@@ -136,6 +136,7 @@ txd_status txd_image_read_whole(void **out, const txd_run *run, txd_site_kind ki
 {
     bool is_value = kind == TXD_SITE_VALUE;
     struct txd_images *images = run->images;
+    const void *data = value->data; /* out may be where it stands */
     struct txd_image *image;
     txd_status status = TXD_OK;
 
@@ -144,11 +145,11 @@ txd_status txd_image_read_whole(void **out, const txd_run *run, txd_site_kind ki
         return TXD_OK;
     image = &images->whole[!is_value][is_value ? run->homes[stop].root : (size_t)stop];
     pthread_mutex_lock(&images->mutex);
-    *out = txd_image_of(run, value->data);
-    if (image->data != value->data || image->epoch != images->epoch)
-        status = txd_image_read(out, run, value->data, txd_tensor_count(value));
+    *out = txd_image_of(run, data);
+    if (image->data != data || image->epoch != images->epoch)
+        status = txd_image_read(out, run, data, txd_tensor_count(value));
     if (status == TXD_OK)
-        *image = (struct txd_image){value->data, images->epoch};
+        *image = (struct txd_image){data, images->epoch};
     pthread_mutex_unlock(&images->mutex);
     return status;
 }
