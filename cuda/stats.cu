@@ -206,6 +206,20 @@ static __device__ void add_slowly(struct totals *to, const struct tile &t,
     add_moments(to, finite, mean, deviation2);
 }
 
+/* In pairs: no addition waits for more than two others. */
+static __device__ inline double sum_of_four(const txd_quad &x)
+{
+    return ((double)x.at[0] + (double)x.at[1]) + ((double)x.at[2] + (double)x.at[3]);
+}
+
+static __device__ inline double deviation_of_four(const txd_quad &x, double mean)
+{
+    double a = (double)x.at[0] - mean, b = (double)x.at[1] - mean;
+    double c = (double)x.at[2] - mean, d = (double)x.at[3] - mean;
+
+    return (a * a + b * b) + (c * c + d * d);
+}
+
 /* The next fours. Where each counts as a whole and all are finite, which a sum of
  * doubles tells, they stay in registers. */
 static __device__ inline void add_fours(struct totals *to, const struct tile &t,
@@ -229,12 +243,13 @@ static __device__ inline void add_fours(struct totals *to, const struct tile &t,
         advance(w, t.width);
     }
     for (unsigned f = 0; f < FOURS; f++)
-        for (unsigned k = 0; k < TXD_QUAD; k++)
-            if (all[f]) {
-                sum += (double)x[f].at[k];
-                low = fminf(low, x[f].at[k]);
-                high = fmaxf(high, x[f].at[k]);
-            }
+        if (all[f]) {
+            sum += sum_of_four(x[f]);
+            low = fminf(low, fminf(fminf(x[f].at[0], x[f].at[1]),
+                                   fminf(x[f].at[2], x[f].at[3])));
+            high = fmaxf(high, fmaxf(fmaxf(x[f].at[0], x[f].at[1]),
+                                     fmaxf(x[f].at[2], x[f].at[3])));
+        }
     if (slowly || sum - sum != 0) {
         add_slowly(to, t, from);
         return;
@@ -242,12 +257,8 @@ static __device__ inline void add_fours(struct totals *to, const struct tile &t,
     finite = (double)(TXD_QUAD * fours);
     mean = fours == FOURS ? sum / (FOURS * TXD_QUAD) : sum / finite;
     for (unsigned f = 0; f < FOURS; f++)
-        for (unsigned k = 0; k < TXD_QUAD; k++)
-            if (all[f]) {
-                double away = (double)x[f].at[k] - mean;
-
-                deviation2 += away * away;
-            }
+        if (all[f])
+            deviation2 += deviation_of_four(x[f], mean);
     add_moments(to, finite, mean, deviation2);
     to->low = fminf(to->low, low);
     to->high = fmaxf(to->high, high);
