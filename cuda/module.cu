@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "cuda/attend.h"
 #include "cuda/products.h"
 #include "cuda/module.h"
 
@@ -32,6 +33,8 @@
         return status;                                                                 \
     }
 TXD_OPS(TXD_OP)
+TXD_OP(attend, attend)
+TXD_OP(attend_back, attend_back)
 #undef TXD_OP
 
 enum { CUDA32, CUDABF16, BACKENDS };
@@ -83,6 +86,10 @@ static void fill(void)
     backends[CUDABF16].ops.name = locked16_##name;
     TXD_OPS(TXD_OP)
 #undef TXD_OP
+    backends[CUDA32].attend = locked32_attend;
+    backends[CUDABF16].attend = locked16_attend;
+    backends[CUDA32].attend_back = locked32_attend_back;
+    backends[CUDABF16].attend_back = locked16_attend_back;
 }
 
 static txd_status open_module(const struct txd_module_host *host)
