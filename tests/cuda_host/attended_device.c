@@ -15,7 +15,7 @@ static void must(txd_status status)
         abort();
 }
 
-static const txd_backend *backend_of(txd_dtype format)
+const txd_backend *attended_backend(txd_dtype format)
 {
     static const struct txd_module_host host = {txd_fail, txd_backend_find};
     const struct txd_module *module = txd_cuda_module();
@@ -100,7 +100,7 @@ struct attended_device attended_upload(const struct attended *a)
     const struct attended_case *is = &a->is;
     size_t rows = is->heads * is->queries, keys = is->kv_heads * is->keys;
     size_t floats = (2 * rows + 2 * keys) * (is->width + is->value_width);
-    struct attended_device there = {.of = a, .backend = backend_of(a->format)};
+    struct attended_device there = {.of = a, .backend = attended_backend(a->format)};
 
     there.memory = there.backend->alloc((floats + 1024) * sizeof(float));
     if (there.memory == NULL)

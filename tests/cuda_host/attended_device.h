@@ -22,6 +22,9 @@ struct attended_device {
     bool finite;
 };
 
+/* cuda32, or cudabf16. */
+const txd_backend *attended_backend(txd_dtype format);
+
 struct attended_device attended_upload(const struct attended *a);
 void attended_device_free(struct attended_device *there);
 /* Runs them, all results fetched. */
