@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "faults/fault.h"
+#include "on.h"
 
 static void open_model(live *l)
 {
@@ -292,7 +293,7 @@ static void run_all(live *l, const char *cfg, const char *only)
     OK(txd_arena_create(&l->arena));
     OK(txd_cfg_parse(&l->root, l->arena, "test.cfg", cfg));
     OK(txd_setting_string(&name, l->root, "precision.backend"));
-    OK(txd_backend_find(&backend, name));
+    OK(test_backend_find(&backend, name));
     open_model(l);
     OK(txd_input_source_step(&inputs, l->source, l->arena, 0));
     if (!plant(l, &inputs, backend))

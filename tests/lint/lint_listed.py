@@ -11,7 +11,7 @@ import tree
 NAME = "listed"
 FOLDERS = ("lib/formats/families", "lib/formats/tokenizers", "lib", "probes", "checks",
            "viz", "cli", "examples/seeds", "examples", "tests/fuzz", "cuda",
-           "tests/cuda_host")
+           "tests/cuda_host", "tests/no_gpu")
 
 
 def listing(root, folder):

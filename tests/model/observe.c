@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "on.h"
+
 struct observed_site *observe_site(observed *o, const char *name)
 {
     for (size_t i = 0; i < o->sites; i++)
@@ -81,7 +83,7 @@ static txd_status merge(void *self, const txd_block *block, const void *slot)
 
 static txd_status bind(observed *o, const char *backend)
 {
-    TXD_TRY(txd_backend_find(&o->backend, backend));
+    TXD_TRY(test_backend_find(&o->backend, backend));
     return observe_rebind(o);
 }
 
@@ -187,7 +189,7 @@ txd_status observe_faults(observed *o, const char *cfg)
 
     TXD_TRY(txd_cfg_parse(&root, o->arena, "test.cfg", cfg));
     TXD_TRY(txd_setting_string(&backend, root, "backend"));
-    TXD_TRY(txd_backend_find(&scene.backend, backend));
+    TXD_TRY(test_backend_find(&scene.backend, backend));
     TXD_TRY(txd_faults_read(&uses, &count, o->arena, root));
     TXD_TRY(txd_plan_create(&o->plan, &scene, uses, count));
     TXD_TRY(txd_plan_edit_params(o->plan, o->params));

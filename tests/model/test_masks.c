@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "observe.h"
+#include "on.h"
 #include "suite.h"
 
 #define BASE                                                                           \
@@ -112,7 +113,7 @@ START_TEST(a_nan_behind_the_mask_never_reaches_an_earlier_query)
         {
             const txd_backend *backend;
 
-            OK(txd_backend_find(&backend, backends[i]));
+            OK(test_backend_find(&backend, backends[i]));
             OK(txd_model_create(&o.model, backend, &o.config, o.params, 1));
         }
         OK(observe_pass(&o));

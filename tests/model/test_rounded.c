@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "observe.h"
+#include "on.h"
 #include "ops/ops.h"
 #include "suite.h"
 
@@ -109,7 +110,7 @@ static const txd_backend *backend_of(const char *name)
 {
     const txd_backend *backend = NULL;
 
-    OK(txd_backend_find(&backend, name));
+    OK(test_backend_find(&backend, name));
     return backend;
 }
 
