@@ -62,15 +62,15 @@ test_native()
         --suite cuda --wrapper "env TXDIAG_CUDA_MODULE=$module TXD_FEW="
 }
 
-# Every kernel of the operations once more, watched. Leaks are not looked at: memory of
-# the device is given back with the process.
+# Passes with and without a backward half once more, watched.
 sanitize()
 {
     local tool
     for tool in memcheck racecheck; do
-        TXDIAG_CUDA_MODULE=$module TXD_SOURCE=$PWD TXD_BUILD=$build CK_FORK=no \
-            OMP_WAIT_POLICY=passive compute-sanitizer --tool $tool --error-exitcode 9 \
-            "$build/tests/ops_test_ops" || return 1
+        TXDIAG_CUDA_MODULE=$module TXD_ON="cpu32=cuda32 bf16=cudabf16" \
+            TXD_SOURCE=$PWD TXD_BUILD=$build CK_FORK=no OMP_WAIT_POLICY=passive \
+            compute-sanitizer --tool $tool --error-exitcode 9 \
+            "$build/tests/model_test_encoder" || return 1
     done
 }
 

@@ -12,12 +12,13 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "support"))
-from program import (SOURCE, equal, exits, finish, holds, ok, skip,  # noqa: E402
-                     txdiag, write)
+from program import (SOURCE, equal, exits, finish, holds, ok,  # noqa: E402
+                     sanitized, skip, write)
 
 EMULATED = os.environ.get("TXD_CUDA_EMULATED", "")
 NATIVE = os.environ.get("TXD_CUDA_NATIVE", "")
 NO_GPU = os.environ.get("TXD_NO_GPU", "")
+BUILD = os.environ.get("TXD_BUILD", "")
 
 write("model.cfg", """model : { preset = "mini"; vocab = 40; d_model = 16; n_heads = 2;
   n_layers = 1; d_ff = 32; max_seq_len = 12; };
@@ -51,8 +52,7 @@ def absent(case, words, environment):
         holds(f"{case}: and says it", ran.err, "--backend", name, *words)
         ok(f"{case}: without a crash, and nothing is written",
            "core" not in ran.err and not os.path.exists("x.h5"), ran)
-    ran = exits(0, f"{case}: cpu32 runs", "run", "model.cfg", "-o", "x.h5",
-                env=environment)
+    exits(0, f"{case}: cpu32 runs", "run", "model.cfg", "-o", "x.h5", env=environment)
     os.remove("x.h5")
 
 
@@ -95,6 +95,22 @@ else:
     absent("a driver, but no device", ["no GPU", "CUDA_VISIBLE_DEVICES"],
            {**module(NATIVE), "LD_LIBRARY_PATH": NO_GPU})
 
+# ---- what measures on a GPU, in sizes of nothing ----
+
+if not EMULATED or sanitized():
+    skip("bench/cuda.py --emulated", "no emulated module, or under sanitizers")
+else:
+    document = "# CUDA\n\n## Measured\n\nNot run on a device.\n"
+    write("cuda.md", document)
+    done = subprocess.run([sys.executable, f"{SOURCE}/bench/cuda.py", BUILD,
+                           "--emulated", "--repeat", "1", "--write", "cuda.md"],
+                          capture_output=True, text=True, check=False)
+    equal("bench/cuda.py --emulated: exit", done.returncode, 0)
+    holds("it goes through every row", done.stdout, "| copy of", "| all statistics",
+          "| product of", "| forward, config tiny, cudabf16",
+          "| forward, config tiny, cuda32", "all diagnostics", "no diagnostics")
+    equal("but writes nothing", open("cuda.md", encoding="utf-8").read(), document)
+
 # ---- ./dev test --cuda ----
 
 os.mkdir("bin")
@@ -112,6 +128,13 @@ def dev(case, word, environment):
     equal(f"dev test --cuda, {case}: exit 77", done.returncode, 77)
     holds(f"dev test --cuda, {case}: says which", done.stderr, word)
     ok(f"dev test --cuda, {case}: builds nothing", not os.path.exists("build"))
+    if shutil.which("bash"):
+        done = subprocess.run([shutil.which("bash"), f"{SOURCE}/bench/cuda.sh"],
+                              capture_output=True, text=True, check=False,
+                              env={"PATH": os.path.abspath("bin"),
+                                   "CUDA_PATH": "/nothing", **environment})
+        equal(f"bench/cuda.sh, {case}: exit 77", done.returncode, 77)
+        holds(f"bench/cuda.sh, {case}: says which", done.stderr, word)
 
 
 dev("no nvcc", "no nvcc", {"LD_LIBRARY_PATH": NO_GPU})
