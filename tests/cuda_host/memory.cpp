@@ -29,6 +29,9 @@ namespace emulated
 
 enum : unsigned char { FRESH = 0xff, GUARD = 0xa5 };
 static const size_t ALIGNMENT = 256, DEFAULT_LIMIT = size_t(8) << 30;
+/* The distance of the two ranges is a multiple of this: an int whose padding happens to
+ * make it look like a pointer keeps its value when it is translated. */
+static const size_t STEP = size_t(1) << 32;
 
 struct allocation {
     size_t bytes, first, end; /* of its pages, as offsets into the range */
@@ -62,11 +65,11 @@ static bool is_ready()
     if (!limit)
         limit = limit_of_environment();
     if (!range) {
-        size_t bytes = 2 * limit + (size_t(1) << 30);
+        size_t bytes = (2 * limit + (size_t(1) << 30) + STEP - 1) / STEP * STEP;
 
-        addresses = reserve(bytes);
-        bytes_of = reserve(bytes);
-        range = addresses && bytes_of ? bytes : 0;
+        addresses = reserve(2 * bytes);
+        bytes_of = addresses ? addresses + bytes : nullptr;
+        range = addresses ? bytes : 0;
     }
     return range != 0;
 }
