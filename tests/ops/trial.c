@@ -11,19 +11,49 @@
 
 #include "base/compare.h"
 #include "base/rng.h"
+#include "carried.h"
+#include "ops/module.h"
+#include "suite.h"
 
 #define GUARD 64
 #define GUARD_BYTE 0xa5
 
 /* Shapes: nothing, one, odd, past a vector, past a block. */
-const size_t trial_sizes[TRIAL_SIZES] = {0, 1, 3, 7, 65, 130};
+const size_t trial_sizes[TRIAL_SIZES + 1] = {0, 1, 3, 7, 65, 130, 1030};
 
 static const double speeds[] = {1, 0.3, 0.021, 0.9, 1e-4};
 const struct txd_turns trial_turns = {speeds, 1.2345678};
 
+/* Loads the module the first time; returns whether there is one. */
+static bool has_module(void)
+{
+    static bool loaded;
+    const char *module = getenv("TXDIAG_CUDA_MODULE");
+
+    if (module != NULL && !loaded)
+        ck_assert_msg(txd_cuda_load(module) == TXD_OK, "%s", txd_message());
+    loaded = true;
+    return module != NULL;
+}
+
+const txd_backend *trial_backend_at(size_t i)
+{
+    if (!has_module())
+        return txd_backend_at(i);
+    for (size_t b = 0; txd_backend_at(b) != NULL; b++)
+        if (txd_backend_at(b)->host != NULL && i-- == 0)
+            return txd_backend_at(b);
+    return NULL;
+}
+
+const struct txd_ops *trial_table(const txd_backend *backend, const struct txd_ops *ops)
+{
+    return backend->host == NULL ? ops : carried_ops(backend, ops);
+}
+
 bool trial_begin(struct trial *trial, size_t backend)
 {
-    const txd_backend *b = txd_backend_at(backend);
+    const txd_backend *b = trial_backend_at(backend);
 
     *trial = (struct trial){.size = 3, .ctx = {.threads = 1}};
     if (b == NULL)
@@ -31,7 +61,7 @@ bool trial_begin(struct trial *trial, size_t backend)
     if (b->prepare != NULL)
         b->prepare();
     trial->backend = b;
-    trial->ops = &b->ops;
+    trial->ops = trial_table(b, &b->ops);
     return true;
 }
 
@@ -163,10 +193,19 @@ void trial_fail(struct trial *t, const char *what, size_t i, double got, double 
                  i, got, want, allowed, trial_sizes[t->size], (int)t->fill);
 }
 
+void trial_note(struct trial *t, const void *out, size_t bytes)
+{
+    const unsigned char *byte = out;
+
+    for (size_t i = 0; i < bytes; i++)
+        t->digest = (t->digest ^ byte[i]) * 0x100000001b3; /* FNV-1a */
+}
+
 void trial_guards(struct trial *t, const char *what, const void *out, size_t bytes)
 {
     const unsigned char *memory = out;
 
+    trial_note(t, out, bytes);
     for (size_t i = 0; i < GUARD; i++)
         if (memory[-1 - (ptrdiff_t)i] != GUARD_BYTE || memory[bytes + i] != GUARD_BYTE)
             trial_fail(t, what, i, NAN, 0, 0);
@@ -224,6 +263,17 @@ uint8_t *trial_cells(struct trial *t, size_t count)
     return cells;
 }
 
+const char *trial_name(txd_op op)
+{
+    static const char *const names[TXD_OP_COUNT] = {
+#define TXD_OP(name, arguments) #name,
+        TXD_OPS(TXD_OP)
+#undef TXD_OP
+    };
+
+    return names[op];
+}
+
 void trial_run(struct trial *trial, txd_op op)
 {
     static void (*const trials[TXD_OP_COUNT])(struct trial *) = {
@@ -233,4 +283,36 @@ void trial_run(struct trial *trial, txd_op op)
     };
 
     trials[op](trial);
+}
+
+bool trial_wanted(txd_op op)
+{
+    const char *only = getenv("TXD_OPERATION");
+
+    return only == NULL || strcmp(only, trial_name(op)) == 0;
+}
+
+bool trial_fails(const struct txd_ops *ops, const txd_backend *backend, txd_op op,
+                 char first[200])
+{
+    const struct txd_ops *table = trial_table(backend, ops);
+    size_t failures = 0, compared = 0;
+
+    for (size_t size = 0; size < TRIAL_SIZES; size++)
+        for (int fill = 0; fill < FILLS && failures == 0; fill++) {
+            struct trial trial = {.ops = table,
+                                  .backend = backend,
+                                  .size = size,
+                                  .fill = (enum fill)fill,
+                                  .ctx = {.threads = 2}};
+
+            trial_run(&trial, op);
+            if (trial.failures > 0)
+                strcpy(first, trial.first);
+            failures += trial.failures;
+            compared += trial.compared;
+            trial_finish(&trial);
+        }
+    ck_assert_uint_gt(failures + compared, 0);
+    return failures > 0;
 }

@@ -31,23 +31,42 @@ struct trial {
     size_t size; /* which of the shapes */
     txd_ctx ctx;
     size_t compared, failures;
+    uint64_t digest;   /* of all results */
     char first[200];   /* what failed first */
     void *memory[512]; /* freed by trial_finish */
     size_t allocations;
 };
 
 #define TRIAL_SIZES 6
+#define TRIAL_WIDE 6 /* beside them: more warps of a device than one do a row */
 
 /* Shapes: nothing, one, odd, past a vector, past a block. */
-extern const size_t trial_sizes[TRIAL_SIZES];
+extern const size_t trial_sizes[TRIAL_SIZES + 1];
 /* Of up to five pairs, with a factor. */
 extern const struct txd_turns trial_turns;
 
-/* A trial of the i-th backend, with one thread; false past the last. */
+/* The i-th backend of this run of the tests, NULL past the last: those of the host, or
+ * those of the module that the environment's TXDIAG_CUDA_MODULE is. */
+const txd_backend *trial_backend_at(size_t i);
+/* A table for arguments in the host's memory: that of a backend, or one like it. */
+const struct txd_ops *trial_table(const txd_backend *backend,
+                                  const struct txd_ops *ops);
+
+/* A trial of the i-th of them, with one thread; false past the last. */
 bool trial_begin(struct trial *trial, size_t backend);
 /* Runs one operation on the shapes and fills of the trial. */
 void trial_run(struct trial *trial, txd_op op);
 void trial_finish(struct trial *trial);
+
+/* An operation's name. */
+const char *trial_name(txd_op op);
+/* Whether a test is to look at an operation: at all of them, or at the one that the
+ * environment's TXD_OPERATION names (test_broken.py, which breaks one). */
+bool trial_wanted(txd_op op);
+/* Whether an entry of `ops`, which is for the memory of `backend`, fails with some of
+ * all shapes and fills; the first failure in words. */
+bool trial_fails(const struct txd_ops *ops, const txd_backend *backend, txd_op op,
+                 char first[200]);
 
 /* Memory of the trial, zeroed. */
 void *trial_keep(struct trial *t, size_t bytes);
@@ -70,7 +89,10 @@ int32_t *trial_integers(struct trial *t, size_t count, int32_t below);
 
 void trial_fail(struct trial *t, const char *what, size_t i, double got, double want,
                 double allowed);
+/* Of a result, which enters the digest. */
 void trial_guards(struct trial *t, const char *what, const void *out, size_t bytes);
+/* Lets the bytes of a result without guards enter the digest. */
+void trial_note(struct trial *t, const void *out, size_t bytes);
 /* A NaN is expected where ref64 has one, and the same infinity; else closeness. */
 bool trial_agrees(double value, double exact, double room);
 /* Elements and guards; `allowed` NULL: equal. Every element must be a number of the

@@ -67,6 +67,7 @@ static void compare_stats(struct trial *t, const struct txd_stats_part *got,
 {
     double is[TXD_STAT_COUNT_OF], should_be[TXD_STAT_COUNT_OF];
 
+    trial_note(t, got, sizeof *got);
     txd_stats_final(is, got);
     txd_stats_final(should_be, exact);
     for (int i = 0; i < TXD_STAT_COUNT_OF; i++) {
