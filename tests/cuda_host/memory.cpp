@@ -116,6 +116,8 @@ const char *describe(const void *address)
 {
     const char *at = static_cast<const char *>(address);
 
+    if (!address) /* also what the processor says of addresses that cannot be */
+        return "memory of the host, or NULL";
     if (is_device(address))
         return "an address of the device that the kernel read from memory: give "
                "pointers "
@@ -287,14 +289,62 @@ void emulated_memory_limit(size_t bytes)
     limit = bytes ? bytes : limit_of_environment();
 }
 
+/* Whether the process has memory there, as the kernel of the system says; it must be
+ * one that says no, too. */
+static bool is_mapped(const char *address)
+{
+    unsigned char resident;
+    uintptr_t page = reinterpret_cast<uintptr_t>(address) / PAGE * PAGE;
+
+    return mincore(reinterpret_cast<void *>(page), 1, &resident) == 0;
+}
+
+static bool says_no()
+{
+    static const bool known = [] {
+        void *page = mmap(nullptr, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        return page != MAP_FAILED && munmap(page, PAGE) == 0 &&
+               !is_mapped(static_cast<char *>(page));
+    }();
+
+    return known;
+}
+
+static bool is_pinned(const char *address)
+{
+    std::lock_guard<std::mutex> held(lock);
+    auto after = pinned.upper_bound(address);
+
+    if (after == pinned.begin())
+        return false;
+    --after;
+    return address <= static_cast<const char *>(after->first) + after->second;
+}
+
+/* An address of the host's that the device cannot reach. */
+static bool is_of_host(const char *word)
+{
+    const uintptr_t least = 0x10000, end = uintptr_t(1) << 47;
+    uintptr_t value = reinterpret_cast<uintptr_t>(word);
+
+    return value >= least && value < end && says_no() && is_mapped(word) &&
+           !is_pinned(word);
+}
+
 void emulated_to_device(void *argument, size_t bytes)
 {
+    const uintptr_t nowhere = uintptr_t(0xd7) << 48; /* no processor has it */
+
     for (size_t at = 0; at + sizeof(char *) <= bytes; at += sizeof(char *)) {
         char *word, *place = static_cast<char *>(argument) + at;
 
         memcpy(&word, place, sizeof word);
         if (is_device(word)) {
             word += bytes_of - addresses;
+            memcpy(place, &word, sizeof word);
+        } else if (is_of_host(word)) {
+            word += nowhere;
             memcpy(place, &word, sizeof word);
         }
     }
