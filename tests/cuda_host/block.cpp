@@ -33,8 +33,8 @@ struct thread {
     state now;
 };
 
-/* All that a thread of the host needs to run blocks: made at its first launch, and
- * never freed, as its fibres are not. */
+/* All that a thread of the host needs to run blocks: made at its first launch, kept
+ * until it ends. */
 struct machine {
     thread threads[MOST_THREADS];
     uint16_t order[MOST_THREADS];
@@ -191,11 +191,28 @@ static void body()
     }
 }
 
+/* Ends with its thread. No kernel runs then: all fibres are idle. */
+struct owner {
+    machine *kept = nullptr;
+
+    ~owner()
+    {
+        for (unsigned i = 0; kept && i < kept->idle_count; i++)
+            fibre_free(kept->idle[i]);
+        if (kept)
+            fibre_free_point(kept->host.point);
+        delete kept;
+        own = nullptr;
+    }
+};
+
 static bool prepare()
 {
+    static thread_local owner owner;
+
     if (own)
         return true;
-    own = new (std::nothrow) machine();
+    own = owner.kept = new (std::nothrow) machine();
     if (own)
         own->host = fibre_here();
     return own != nullptr;

@@ -9,7 +9,6 @@
 #include <new>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #if defined(__x86_64__) && !defined(EMULATED_UCONTEXT)
 #define ASSEMBLY 1
@@ -28,6 +27,7 @@
 #include <valgrind/valgrind.h>
 #else
 #define VALGRIND_STACK_REGISTER(from, to) 0
+#define VALGRIND_STACK_DEREGISTER(stack) ((void)(stack))
 #endif
 
 #if ASSEMBLY
@@ -53,7 +53,8 @@ __asm__(".text\n"
         "    popq %r12\n"
         "    popq %rbx\n"
         "    popq %rbp\n"
-        "    ret\n"
+        "    popq %rcx\n" /* a `ret` would be foreseen to go to where it came from */
+        "    jmp *%rcx\n"
         ".size emulated_switch, . - emulated_switch\n");
 #endif
 
@@ -66,6 +67,7 @@ static const size_t STACK_BYTES = 256 << 10;
 #else
 static const size_t STACK_BYTES = 64 << 10;
 #endif
+static const size_t GUARD = 4096;
 
 #ifdef __SANITIZE_ADDRESS__
 /* Who gave way last: its stack becomes known where the switch ends. */
@@ -97,6 +99,30 @@ fibre fibre_here()
     return here;
 }
 
+void fibre_free_point(void *point)
+{
+#if ASSEMBLY
+    (void)point; /* in the stack */
+#else
+    delete static_cast<ucontext_t *>(point);
+#endif
+}
+
+void fibre_free(fibre *self)
+{
+    if (!self)
+        return;
+#ifdef __SANITIZE_THREAD__
+    if (self->shade)
+        __tsan_destroy_fiber(self->shade);
+#endif
+    VALGRIND_STACK_DEREGISTER(self->valgrind);
+    fibre_free_point(self->point);
+    if (self->stack)
+        (void)munmap(const_cast<char *>(self->stack) - GUARD, GUARD + STACK_BYTES);
+    delete self;
+}
+
 /* Where the body begins: as if it were called, its return address 8 bytes below a
  * multiple of 16. */
 static void *entry(char *top, void (*body)(), fibre *self)
@@ -126,23 +152,24 @@ static void *entry(char *top, void (*body)(), fibre *self)
 fibre *fibre_new(void (*body)(), size_t place)
 {
     enum { LINE = 64, PLACES = 48 };
-    size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     fibre *self = new (std::nothrow) fibre();
-    void *stack = mmap(nullptr, page + STACK_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *top;
+    void *memory = mmap(nullptr, GUARD + STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *stack = static_cast<char *>(memory) + GUARD;
 
-    if (!self || stack == MAP_FAILED || mprotect(stack, page, PROT_NONE) != 0)
-        return nullptr;
-    self->stack = static_cast<char *>(stack) + page;
-    self->bytes = STACK_BYTES;
-    top = static_cast<char *>(stack) + page + STACK_BYTES - place % PLACES * LINE;
-    (void)VALGRIND_STACK_REGISTER(self->stack, self->stack + STACK_BYTES);
-    self->point = entry(top, body, self);
+    if (self && memory != MAP_FAILED) {
+        self->stack = stack;
+        self->bytes = STACK_BYTES;
+        self->valgrind = VALGRIND_STACK_REGISTER(stack, stack + STACK_BYTES);
+        self->point = entry(stack + STACK_BYTES - place % PLACES * LINE, body, self);
 #ifdef __SANITIZE_THREAD__
-    self->shade = __tsan_create_fiber(0);
+        self->shade = __tsan_create_fiber(0);
 #endif
-    return self->point ? self : nullptr;
+        if (self->point && mprotect(memory, GUARD, PROT_NONE) == 0)
+            return self;
+    }
+    fibre_free(self);
+    return nullptr;
 }
 
 void fibre_switch(fibre *from, fibre *to)

@@ -18,15 +18,20 @@ struct fibre {
     size_t bytes;
     void *fake;  /* the address sanitizer's */
     void *shade; /* the thread sanitizer's */
+    unsigned valgrind;
 };
 
-/* What the calling thread runs on already. */
+/* What the calling thread runs on already. `point` is to be given to
+ * fibre_free_point. */
 fibre fibre_here();
+void fibre_free_point(void *point);
 
 /* A fibre that, once switched to, calls `body`, which must not return. NULL when there
- * is no memory. `place` spreads the stacks over the cache. Never freed: they are used
- * again by the thread that made them. */
+ * is no memory. `place` spreads the stacks over the cache. */
 fibre *fibre_new(void (*body)(), size_t place);
+
+/* Of a fibre_new that does not run. NULL is allowed. */
+void fibre_free(fibre *self);
 
 /* Gives way to `to`; returns when something switches to `from`. Both belong to the
  * calling thread. */

@@ -112,35 +112,44 @@ static cudaError_t check(const emulated_work &work)
                                                    : cudaSuccess;
 }
 
+enum : size_t { SHARED_ROOM = (SHARED_MOST + PAGE - 1) / PAGE * PAGE };
+
 /* Dynamic shared memory: ends where its pages end, up to 16 bytes of alignment. */
 struct shared_memory {
     char *pages, *begin;
     size_t bytes, slack;
+
+    ~shared_memory()
+    {
+        if (pages) {
+            ASAN_UNPOISON_MEMORY_REGION(pages, SHARED_ROOM);
+            (void)munmap(pages - PAGE, SHARED_ROOM + 2 * PAGE);
+        }
+    }
 };
 
 enum : unsigned char { NOT_A_NUMBER = 0xff, GUARD = 0xa5 };
 
-static __thread shared_memory shared;
+static thread_local shared_memory shared;
 
 static bool shared_prepare(size_t bytes)
 {
-    size_t room = (size_t(SHARED_MOST) + PAGE - 1) / PAGE * PAGE;
     size_t rounded = (bytes + 15) / 16 * 16;
 
     if (!shared.pages) {
-        void *pages = mmap(nullptr, room + 2 * PAGE, PROT_NONE,
+        void *pages = mmap(nullptr, SHARED_ROOM + 2 * PAGE, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-        if (pages == MAP_FAILED ||
-            mprotect(static_cast<char *>(pages) + PAGE, room, PROT_READ | PROT_WRITE))
+        if (pages == MAP_FAILED || mprotect(static_cast<char *>(pages) + PAGE,
+                                            SHARED_ROOM, PROT_READ | PROT_WRITE))
             return false;
         shared.pages = static_cast<char *>(pages) + PAGE;
     }
-    shared.begin = shared.pages + room - rounded;
+    shared.begin = shared.pages + SHARED_ROOM - rounded;
     shared.bytes = bytes;
     shared.slack = rounded - bytes;
     emulated_shared_memory = shared.begin;
-    ASAN_POISON_MEMORY_REGION(shared.pages, room);
+    ASAN_POISON_MEMORY_REGION(shared.pages, SHARED_ROOM);
     ASAN_UNPOISON_MEMORY_REGION(shared.begin, bytes);
     return true;
 }

@@ -43,23 +43,45 @@ static void install()
     (void)sigaction(SIGBUS, &action, &before[1]);
 }
 
+/* Where a handler runs when a stack has overflowed: one per thread. */
+struct other_stack {
+    void *memory = nullptr;
+    bool looked = false;
+
+    void prepare()
+    {
+        stack_t other = {};
+
+        if (looked)
+            return;
+        looked = true;
+        if (sigaltstack(nullptr, &other) == 0 && !(other.ss_flags & SS_DISABLE))
+            return;
+        other = {};
+        other.ss_size = 64 << 10;
+        other.ss_sp = memory = malloc(other.ss_size);
+        if (memory)
+            (void)sigaltstack(&other, nullptr);
+    }
+
+    ~other_stack()
+    {
+        stack_t none = {};
+
+        none.ss_flags = SS_DISABLE;
+        if (memory)
+            (void)sigaltstack(&none, nullptr);
+        free(memory);
+    }
+};
+
 void watch_signals()
 {
     static std::once_flag once;
-    static thread_local bool has_stack;
-    stack_t other = {};
+    static thread_local other_stack other;
 
     std::call_once(once, install);
-    if (has_stack)
-        return;
-    has_stack = true;
-    if (sigaltstack(nullptr, &other) == 0 && !(other.ss_flags & SS_DISABLE))
-        return;
-    other = {};
-    other.ss_size = 64 << 10;
-    other.ss_sp = malloc(other.ss_size); /* as long as the thread: never freed */
-    if (other.ss_sp)
-        (void)sigaltstack(&other, nullptr);
+    other.prepare();
 }
 #endif
 

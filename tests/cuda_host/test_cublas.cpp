@@ -113,8 +113,8 @@ static void check_floats(cublasHandle_t handle, const operand &a, const operand 
             ? cublasSgemm(handle, s.transa, s.transb, s.m, s.n, s.k, &s.alpha, da, a.ld,
                           db, b.ld, &s.beta, dc, c.ld)
             : cublasSgemmStridedBatched(handle, s.transa, s.transb, s.m, s.n, s.k,
-                                        &s.alpha, da, a.ld, a.stride, db, b.ld, b.stride,
-                                        &s.beta, dc, c.ld, c.stride, s.count),
+                                        &s.alpha, da, a.ld, a.stride, db, b.ld,
+                                        b.stride, &s.beta, dc, c.ld, c.stride, s.count),
         CUBLAS_STATUS_SUCCESS);
     same(floats_of(dc, c.values.size()), expected(a, b, c, s));
     cudaFree(da);
@@ -131,19 +131,19 @@ static void check_halves(cublasHandle_t handle, const operand &a, const operand 
     float *large = floats_on_device(c.values);
     std::vector<float> wanted = expected(a, b, c, s);
 
-    ck_assert_int_eq(
-        cublasGemmStridedBatchedEx(handle, s.transa, s.transb, s.m, s.n, s.k, &s.alpha,
-                                   da, CUDA_R_16BF, a.ld, a.stride, db, CUDA_R_16BF, b.ld,
-                                   b.stride, &s.beta, large, CUDA_R_32F, c.ld, c.stride,
-                                   s.count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-        CUBLAS_STATUS_SUCCESS);
+    ck_assert_int_eq(cublasGemmStridedBatchedEx(
+                         handle, s.transa, s.transb, s.m, s.n, s.k, &s.alpha, da,
+                         CUDA_R_16BF, a.ld, a.stride, db, CUDA_R_16BF, b.ld, b.stride,
+                         &s.beta, large, CUDA_R_32F, c.ld, c.stride, s.count,
+                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                     CUBLAS_STATUS_SUCCESS);
     same(floats_of(large, c.values.size()), wanted);
-    ck_assert_int_eq(
-        cublasGemmStridedBatchedEx(handle, s.transa, s.transb, s.m, s.n, s.k, &s.alpha,
-                                   da, CUDA_R_16BF, a.ld, a.stride, db, CUDA_R_16BF, b.ld,
-                                   b.stride, &s.beta, small, CUDA_R_16BF, c.ld, c.stride,
-                                   s.count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-        CUBLAS_STATUS_SUCCESS);
+    ck_assert_int_eq(cublasGemmStridedBatchedEx(
+                         handle, s.transa, s.transb, s.m, s.n, s.k, &s.alpha, da,
+                         CUDA_R_16BF, a.ld, a.stride, db, CUDA_R_16BF, b.ld, b.stride,
+                         &s.beta, small, CUDA_R_16BF, c.ld, c.stride, s.count,
+                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                     CUBLAS_STATUS_SUCCESS);
     for (float &value : wanted)
         value = __bfloat162float(__float2bfloat16_rn(value));
     same(halves_of(small, c.values.size()), wanted);
@@ -233,17 +233,18 @@ START_TEST(operands_beyond_their_memory_are_refused)
 {
     cublasHandle_t handle;
     float one = 1, zero = 0;
-    float *a = floats_on_device(std::vector<float>(12)), *b = floats_on_device({0, 0, 0});
+    float *a = floats_on_device(std::vector<float>(12)),
+          *b = floats_on_device({0, 0, 0});
 
     ck_assert_int_eq(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
-    ck_assert_int_eq(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, 3, &one, a, 3, b,
-                                 3, &zero, a + 9, 3),
+    ck_assert_int_eq(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, 3, &one, a, 3,
+                                 b, 3, &zero, a + 9, 3),
                      CUBLAS_STATUS_SUCCESS);
-    ck_assert_int_eq(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, 3, &one, a, 3, b,
-                                 3, &zero, a + 10, 3),
+    ck_assert_int_eq(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, 3, &one, a, 3,
+                                 b, 3, &zero, a + 10, 3),
                      CUBLAS_STATUS_INVALID_VALUE);
-    ck_assert_int_eq(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, 3, &one, a, 2, b,
-                                 3, &zero, a + 9, 3),
+    ck_assert_int_eq(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, 3, &one, a, 2,
+                                 b, 3, &zero, a + 9, 3),
                      CUBLAS_STATUS_INVALID_VALUE);
     ck_assert_int_eq(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, 3, &one, a, 3,
                                  &one, 3, &zero, a + 9, 3),
