@@ -25,6 +25,17 @@ static txd_status create_checks(txd_passes *passes, const txd_check_select *sele
                              NULL);
 }
 
+static txd_status choose_attention(txd_passes *passes)
+{
+    static const char *const words[] = {"tiles", "streamed"};
+    int how = 0;
+
+    TXD_TRY(txd_setting_choice(&how, passes->session->root, "precision.attention",
+                               words, 2));
+    passes->run.streamed = how == 1;
+    return TXD_OK;
+}
+
 static txd_status join_taps(txd_passes *passes)
 {
     txd_tap *const *recorded = NULL, *const * judging;
@@ -56,6 +67,7 @@ txd_status txd_passes_init(txd_passes *out, txd_session *session,
                                  .params = session->params,
                                  .backward = session->backward,
                                  .threads = options->threads};
+    TXD_TRY(choose_attention(out));
     TXD_TRY(create_checks(out, select));
     return join_taps(out);
 }

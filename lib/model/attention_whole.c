@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attention whose matrix is never formed, by backends that can (ops/args_attend.h):
- * some heads at a time, so that what is told of their rows fits host memory that does
- * not grow with the heads. Taps get the offers that they get from tiles (taps_tile.c),
- * blocks of query rows in the same order, without values.
+ * where the run's options say so: some heads at a time, so that what is told of their
+ * rows fits host memory that does not grow with the heads. Taps get the offers that
+ * they get from tiles (taps_tile.c), blocks of query rows in the same order, without
+ * values.
  *
  * Tiles stay where something needs them: an operation of theirs that was replaced,
  * values that somebody reads, names or edits, statistics of them, masks that are no
@@ -121,7 +122,8 @@ bool txd_attention_is_whole(const struct txd_attention *job, txd_site_kind half)
     bool there = half == TXD_SITE_VALUE;
     unsigned all;
 
-    if (!(there ? backend->attend != NULL : backend->attend_back != NULL) ||
+    if (!job->run->options.streamed ||
+        !(there ? backend->attend != NULL : backend->attend_back != NULL) ||
         !is_own(job, half) || !is_supported(job) || !take_wishes(&all, job, half))
         return false;
     if (!there)

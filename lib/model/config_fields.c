@@ -58,6 +58,10 @@ const txd_key txd_config_keys[] = {
     {"seed", "int", "1", "", "0 to 2^63 - 1", "of everything that is drawn at random"},
     {"precision.backend", "string", "\"cpu32\"", "", "`txdiag list backends`",
      "what computes the pass (elsewhere dtype, torch_dtype, device)"},
+    {"precision.attention", "tiles|streamed", "tiles", "", "",
+     "streamed: attention whose values nobody reads is had of backends that can "
+     "(cuda32, cudabf16) without its matrix; its last bits then depend on whether "
+     "somebody does"},
     {"model.preset", "mini|gpt2|llama", "mini", "", "",
      "conventions to start from; sizes are always given"},
     {"model.from", "string", "none", "", "",

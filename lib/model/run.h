@@ -40,6 +40,11 @@ typedef struct txd_run_options {
     /* Keys and values of earlier calls (model/cache.h), to which every pass adds those
      * of its tokens; without a backward half. NULL = every pass is a whole sequence. */
     txd_cache *cache;
+    /* Attention of which nobody reads values is had of a backend that can without its
+     * matrix (ops/args_attend.h): faster, within its bounds, but with other bits than
+     * the tiles that taps are shown; so what is observed may differ from what is not.
+     */
+    bool streamed;
     size_t form_limit; /* bytes of a whole (b, h, q, k) for EDIT; 0 = 1 GiB */
     /* Called now and then on the calling thread; non-zero stops the run with
      * ERR_INTERRUPTED. `done` of `total` layers. NULL = never. */

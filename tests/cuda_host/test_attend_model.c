@@ -83,6 +83,7 @@ static void begin(struct pass *p, bool whole, const char *faults, unsigned asks)
     memset(p, 0, sizeof *p);
     OK(observe_cfg(&p->o, CFG, "cpu32"));
     OK(observe_random(&p->o, 2, LENGTH));
+    p->o.streamed = true;
     if (faults != NULL)
         OK(observe_faults(&p->o, faults));
     device = attended_backend(TXD_F32);

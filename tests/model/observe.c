@@ -233,7 +233,8 @@ txd_status observe_pass(observed *o)
                                .taps = o->before == NULL ? taps + 1 : taps,
                                .tap_count = o->before == NULL ? 1 : 2,
                                .backward = o->backward,
-                               .threads = o->threads};
+                               .threads = o->threads,
+                               .streamed = o->streamed};
 
     o->sites = 0;
     memset(o->site, 0, OBSERVE_SITES * sizeof *o->site);

@@ -28,6 +28,7 @@ typedef struct observed {
     const char *only; /* globs of sites to keep; NULL = all */
     int threads;
     bool backward; /* passes have a backward half, and its sites are kept too */
+    bool streamed; /* attention may be had without its matrix */
     bool exact;    /* parameters drawn from a cfg are kept in double */
     size_t sites;
     struct observed_site {
