@@ -27,7 +27,8 @@ static txd_status create_checks(txd_passes *passes, const txd_check_select *sele
 
 static txd_status choose_attention(txd_passes *passes)
 {
-    static const char *const words[] = {"tiles", "streamed"};
+    const char *const words[] = {txd_config_word("attention", 0),
+                                 txd_config_word("attention", 1)};
     int how = 0;
 
     TXD_TRY(txd_setting_choice(&how, passes->session->root, "precision.attention",

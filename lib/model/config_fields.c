@@ -24,6 +24,7 @@ static const char *const qk_norm_words[] = {"none", "head", "width", NULL};
 static const char *const masked_row_words[] = {"zero", "nan", "uniform", NULL};
 static const char *const evaluate_hidden_words[] = {"auto", "always", "never", NULL};
 static const char *const softmax_words[] = {"float32", "same", NULL};
+static const char *const attention_words[] = {"tiles", "streamed", NULL};
 static const char *const preset_words[] = {"mini", "gpt2", "llama", NULL};
 
 static const struct {
@@ -42,6 +43,7 @@ static const struct {
     {"evaluate_hidden", evaluate_hidden_words},
     {"softmax", softmax_words},
     {"preset", preset_words},
+    {"attention", attention_words},
 };
 
 #define RANGE(kind, low, high) RANGE_##kind(low, high)
