@@ -55,6 +55,7 @@ START_TEST(copies_beyond_an_allocation_or_against_their_direction_are_refused)
         {a + 1, a, 16, cudaMemcpyDeviceToDevice, cudaErrorInvalidValue},
     };
 
+    (void)cudaGetLastError(); /* of whatever was before */
     for (const auto &one : tries) {
         ck_assert_int_eq(
             cudaMemcpyAsync(one.to, one.from, one.bytes, one.kind, nullptr),
@@ -96,9 +97,11 @@ START_TEST(the_environment_limits_memory)
     size_t available, total;
 
     ck_assert_int_eq(setenv("TXD_EMULATED_MEMORY", "123456", 1), 0);
+    emulated_memory_limit(0);
     ck_assert_int_eq(cudaMemGetInfo(&available, &total), cudaSuccess);
     ck_assert_uint_eq(total, 123456);
     unsetenv("TXD_EMULATED_MEMORY");
+    emulated_memory_limit(0);
 }
 END_TEST
 

@@ -80,6 +80,8 @@ START_TEST(what_lies_between_the_rows_of_a_tile_is_left_alone)
     ck_assert_int_eq(txd_hosted_mask(&ctx, &a), TXD_OK);
     check_cells(device, a.out);
     ck_assert(seen_out != seen_in && seen_out != a.out && seen_in != a.scores);
+    device->free(a.out);
+    device->free((void *)a.scores);
 }
 END_TEST
 
@@ -101,6 +103,7 @@ START_TEST(an_operation_in_place_is_in_place_on_the_copy_and_finds_its_own_state
     check_cells(device, a.out);
     ck_assert_ptr_eq(seen_out, seen_in);
     ck_assert_ptr_eq(seen_self, &mine);
+    device->free(a.out);
 }
 END_TEST
 
@@ -123,6 +126,7 @@ START_TEST(values_that_share_memory_share_it_in_the_copy)
 
     ck_assert_int_eq(txd_hosted_add(&ctx, &a), TXD_OK);
     ck_assert_int_eq((const float *)seen_out - (const float *)seen_in, 2);
+    device->free(tile);
 }
 END_TEST
 
@@ -153,6 +157,8 @@ START_TEST(a_failure_is_told_and_leaves_the_device_as_it_is)
     ck_assert_int_eq(device->download(&first, a.out, sizeof first), TXD_OK);
     ck_assert_float_eq(first, 0);
     ck_assert_ptr_null(seen_sink);
+    device->free(a.out);
+    device->free((void *)a.masked);
 }
 END_TEST
 
